@@ -201,8 +201,13 @@ def _leader(one: Object) -> str:
         f"node {cut['node']} cuts {wording.offsets(cut['offset'], cut['log_end_offset'] - 1)}"
         for cut in one["cuts"]
     )
+    what = (
+        "an empty log, because it has no copy"
+        if one["is_new"]
+        else (f"log end {one['log_end_offset']}")
+    )
     return (
-        f"node {one['node']} leads ({one['election']}): log end {one['log_end_offset']}, "
+        f"node {one['node']} leads ({one['election']}): {what}, "
         f"{known}{also}{'; ' if cuts else ''}{cuts}"
     )
 

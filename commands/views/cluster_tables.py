@@ -85,6 +85,8 @@ _LEADER = Table("leader", "replica that may lead", (
     Column("cuts", Kind.OBJECT, "followers that cut the end of their logs", of=_CUT, many=True),
     offset("open_transaction", "first offset of the oldest transaction that is open at its end",
            "no transaction is open"),
+    Column("is_new", Kind.BOOL, "whether the node has no copy, and makes an empty log: the others "
+           "cut all they have if it leads"),
 ), made_from="logtool.cluster.partitions:LeaderOutlook")  # fmt: skip
 PARTITION: Final = Table("partition", "partition", (
     Column("topic", Kind.STRING, "name of the topic"),
@@ -105,6 +107,8 @@ PARTITION: Final = Table("partition", "partition", (
     Column("leaders", Kind.OBJECT, "the replicas as leaders, those first that controllers may "
            "elect", of=_LEADER, many=True),
     Column("missing", Kind.NUMBERS, "nodes of replicas without a usable copy"),
+    Column("away", Kind.NUMBERS, "those of missing that have no replica after the start either, "
+           "not even an empty one"),
     Column("strays", Kind.NODES, "nodes whose copy becomes a stray"),
     Column("unloaded", Kind.NODES, "nodes whose copy no broker loads, for another reason"),
     count("nowhere", "acknowledged offsets that no copy has"),

@@ -25,6 +25,7 @@ from logtool.metadata.image import MetadataImage
 from logtool.watermark.replica import STRAY, Replica
 from logtool.watermark.replica_group import Choice, Election, ReplicaGroup
 
+_ELR = "eligible.leader.replicas.version"
 _UNCLEAN = "unclean.leader.election.enable"
 
 
@@ -64,6 +65,8 @@ class LeaderOutlook:
     cuts: tuple[FollowerCut, ...]
     open_transaction: int | None
     """First offset of the oldest transaction that is open at its end; None without one."""
+    is_new: bool = False
+    """True if the node has no copy: it makes an empty log, and the others cut all they have."""
 
     @property
     def loses(self) -> bool:
@@ -92,9 +95,11 @@ class PartitionOutlook:
     leaders: tuple[LeaderOutlook, ...]
     """Replicas that may lead, those first that controllers may elect; empty without a copy."""
     missing: tuple[int, ...]
-    """Nodes of replicas of which no copy was given, or none that loads."""
+    """Nodes of replicas without a copy that loads."""
     strays: tuple[int | None, ...]
     """Nodes whose copy becomes a stray."""
+    away: tuple[int, ...] = ()
+    """Those of the missing that have no replica after the start either, not even an empty one."""
     unloaded: tuple[int | None, ...] = ()
     """Nodes whose copy no broker loads, for another reason."""
     nowhere: int = 0
@@ -112,8 +117,8 @@ class PartitionOutlook:
 
     @property
     def may_be_leaderless(self) -> bool:
-        """Return whether the last node in sync may be one whose copy is missing."""
-        return bool({*self.in_sync, *self.eligible} & {*self.missing})
+        """Return whether the last node in sync may be one that has no replica."""
+        return bool({*self.in_sync, *self.eligible} & {*self.away})
 
     @property
     def best(self) -> LeaderOutlook | None:
@@ -136,7 +141,7 @@ class PartitionOutlook:
     @property
     def status(self) -> str:
         """Return the gravest that may happen."""
-        if not self.leaders:
+        if all(one.is_new for one in self.leaders):
             return "stray" if self.strays else "no-copy"
         if not self.elected:
             return "leaderless"
@@ -156,12 +161,16 @@ def outlook(
     topic, number = replicas[0].topic, replicas[0].partition
     topic_id = image.topics.get(topic) if image else None
     state = image.partition(topic_id, number) if image and topic_id else None
-    anyone = _allows_unclean(image, topic)
-    leaders = [_leader(one, anyone) for one in group.choices] if group else []
+    leaders: list[LeaderOutlook] = []
+    if group and image and state:
+        electable = _electable(group, image, state)
+        leaders = [_leader(one, one.replica.node in electable) for one in group.choices]
     if group and not leaders:
         # Without an image it is not known who may lead.
         leaders = [_alone(one) for one in group.replicas]
-    here = {one.node for one in group.replicas} if group else set()
+    up = {one.node for one in group.replicas} if group else set()
+    having = {one.node for one in group.replicas if not one.is_new} if group else set()
+    members = state.replicas if state else ()
     ends = [one.log_end for one in (group.replicas if group else ())]
     proven = [one.checkpointed or 0 for one in (group.replicas if group else ())]
     return PartitionOutlook(
@@ -172,14 +181,32 @@ def outlook(
         in_sync=state.isr if state else (),
         eligible=state.elr if state else (),
         leaders=tuple(sorted(leaders, key=lambda one: (not one.may_be_elected, one.cost))),
-        missing=tuple(one for one in (state.replicas if state else ()) if one not in here),
+        missing=tuple(one for one in members if one not in having),
+        away=tuple(one for one in members if one not in up),
         strays=tuple(one.node for one in replicas if one.outcome == STRAY),
         unloaded=tuple(one.node for one in replicas if not one.usable and one.outcome != STRAY),
         nowhere=max(0, max(proven, default=0) - max(ends, default=0)),
     )
 
 
-def _leader(choice: Choice, anyone: bool) -> LeaderOutlook:
+def _electable(
+    group: ReplicaGroup, image: MetadataImage, state: PartitionRecord
+) -> set[int | None]:
+    """Return the nodes that controllers may elect by themselves, by the order of the fencing.
+
+    `Electability` has those that the record and the clean markers show.
+    """
+    up = {*group.nodes}
+    if image.topic_config(group.topic, _UNCLEAN) == "true":
+        return up
+    in_sync: set[int | None] = {one for one in up if one in state.isr}
+    if not image.features.get(_ELR, 0):
+        return in_sync
+    enough = len(in_sync) >= group.least_in_sync <= len(state.isr)
+    return in_sync if enough else set()
+
+
+def _leader(choice: Choice, electable: bool) -> LeaderOutlook:
     replica, election = choice.replica, choice.standing.election
     cuts = tuple(
         FollowerCut(
@@ -197,13 +224,14 @@ def _leader(choice: Choice, anyone: bool) -> LeaderOutlook:
         node=replica.node,
         path=replica.path,
         election=str(election),
-        may_be_elected=anyone or election is not Election.UNCLEAN,
+        may_be_elected=electable or election is not Election.UNCLEAN,
         log_end=replica.log_end,
         high_watermark=replica.checkpointed,
         acknowledged_lost=choice.acknowledged_lost,
         may_be_lost=None if choice.may_be_lost is None else max(more, choice.may_be_lost),
         cuts=cuts,
         open_transaction=replica.open_transaction,
+        is_new=replica.is_new,
     )
 
 
@@ -220,10 +248,6 @@ def _alone(replica: Replica) -> LeaderOutlook:
         cuts=(),
         open_transaction=replica.open_transaction,
     )
-
-
-def _allows_unclean(image: MetadataImage | None, topic: str) -> bool:
-    return image is not None and image.topic_config(topic, _UNCLEAN) == "true"
 
 
 def without_copy(
@@ -248,6 +272,7 @@ def without_copy(
             eligible=state.elr,
             leaders=(),
             missing=state.replicas,
+            away=state.replicas,
             strays=(),
         )
 

@@ -94,6 +94,8 @@ class Replica:
     newest_log: File | None = field(default=None, repr=False)
     made_ns: int = 0
     """Time at which partition.metadata was written, in ns; 0 without the file."""
+    is_new: bool = False
+    """True if its broker has no copy: the replica is the empty log that the broker makes."""
     keeps_watermark: bool = True
     """False for Redpanda, which keeps no high watermark: the offsets that depend on it are null."""
     findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)

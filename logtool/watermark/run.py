@@ -26,6 +26,7 @@ from logtool.formats.names import (
     DirectoryKind,
     PartitionDirectory,
 )
+from logtool.loading.result import Outcome
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir, PathKind
@@ -73,7 +74,8 @@ class Watermarks:
 
     With `leader`, the replica on that node counts as the leader, if the partition has one there.
     `homes` has log dirs that are open already, by path. Their nodes have the image of the
-    controllers, which counts before their own, and every replica is judged as a leader.
+    controllers, which counts before their own, and every replica is judged as a leader, also an
+    empty log that a node makes because it has no copy.
     """
 
     def __init__(
@@ -268,6 +270,7 @@ class Watermarks:
         if not replicas or not whole:
             return
         if replicas[0].keeps_watermark:
+            replicas += self._made_new(replicas)
             group = group_replicas(replicas, *self._known(replicas[0]), self._leader)
         else:
             # Here and below, because Kafka's replicas have no need of it.
@@ -285,6 +288,35 @@ class Watermarks:
             if group.in_question and (group.from_metadata or self._homes):
                 group = replace(group, choices=self._choices(group))
             yield group
+
+    def _made_new(self, replicas: Sequence[Replica]) -> list[Replica]:
+        """Return the empty logs that nodes make because they have no usable copy of a partition.
+
+        A node makes none if the copy is in a log dir that was not given.
+        """
+        state = self._newest(replicas[0])[1] if self._homes else None
+        if state is None:
+            return []
+        topic, number = replicas[0].topic, replicas[0].partition
+        having = {one.node for one in replicas if one.topic_id in (None, state.topic_id)}
+        found: dict[int, Replica] = {}
+        for broker in self._brokers:
+            node, lacking = broker.node, broker.home.node.ids_not_given()
+            if node not in state.replicas or node in having or node is None:
+                continue
+            at = state.replicas.index(node)
+            if len(state.directories) == len(state.replicas) and state.directories[at] in lacking:
+                continue
+            found[node] = Replica(
+                path=broker.home.log_dir.path / f"{topic}-{number}",
+                topic=topic,
+                partition=number,
+                node=node,
+                outcome=str(Outcome.LOADS),
+                topic_id=state.topic_id,
+                is_new=True,
+            )
+        return [*found.values()]
 
     def _choices(self, group: ReplicaGroup) -> tuple[Choice, ...]:
         """Return the requirements and the cost of the leadership of each replica."""

@@ -150,6 +150,17 @@ def test_a_topic_that_was_made_again_becomes_a_stray(run, changed):
     assert other["image_id"] == found["topic_id"]
 
 
+def test_a_node_in_sync_without_a_copy_may_lead_with_an_empty_log(run, changed):
+    shutil.rmtree(changed[1] / "replica.in-sync-0")
+    result = run("cluster", "-f", "ndjson", "--topic", "replica.in-sync", *changed)
+    assert result.status == 1
+    found = partitions(result)["replica.in-sync"]
+    assert (found["status"], found["missing"], found["away"]) == ("loses", [2], [])
+    worst = next(one for one in found["leaders"] if one["node"] == 2)
+    assert (worst["is_new"], worst["log_end_offset"], worst["acknowledged_lost"]) == (True, 0, 120)
+    assert [(cut["node"], cut["offset"]) for cut in worst["cuts"]] == [(3, 0)]
+
+
 def test_a_partition_dir_is_no_volume(run, changed):
     result = run("cluster", *changed[:2], changed[2] / "replica.in-sync-0")
     assert result.status == 4

@@ -1,12 +1,18 @@
 """The outlook of a partition, and the order in which nodes start, from what leaders cost."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from logtool.cluster.partitions import LeaderOutlook, PartitionOutlook
+from logtool.cluster.partitions import LeaderOutlook, PartitionOutlook, outlook
 from logtool.cluster.steps import steps, waves
+from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.metadata.state import MetadataImage
+from logtool.watermark.election import choices
+from logtool.watermark.replica import Replica
+from logtool.watermark.replica_group import group_replicas
 
 SAFE, MAYBE, LOSES, UNKNOWN = (0, 0), (0, 5), (3, 2), (0, None)
 
@@ -32,7 +38,7 @@ def partition(
 ) -> PartitionOutlook:  # fmt: skip
     return PartitionOutlook(
         topic=topic, partition=0, topic_id="id", image_leader=1, in_sync=in_sync, eligible=(),
-        leaders=leaders, missing=missing, strays=strays, nowhere=nowhere,
+        leaders=leaders, missing=missing, away=missing, strays=strays, nowhere=nowhere,
     )  # fmt: skip
 
 
@@ -66,6 +72,64 @@ def test_the_status_is_the_gravest_that_may_happen(name: str) -> None:
     found, status, is_disputed = STATUSES[name]
     assert (found.status, found.is_disputed) == (status, is_disputed)
     assert bool(waves([found])) == is_disputed
+
+
+ELR = "eligible.leader.replicas.version"
+ELECTIONS = {
+    "any replica in sync may be the last one":
+        (0, (1, 2, 3), (), 1, (1, 2, 3), {1, 2, 3}, False),
+    "the last one may be missing": (0, (1, 2, 3), (), 2, (1, 2), {1, 2}, True),
+    "a replica out of sync is not elected": (0, (1, 2), (), 1, (2, 3), {2}, True),
+    "all in sync are missing": (0, (1,), (), 1, (2, 3), set(), True),
+    "with ELR the last leader is elected": (1, (1, 2, 3), (), 2, (1, 2, 3), {1, 2, 3}, False),
+    "a missing one is fenced first": (1, (1, 2, 3), (), 2, (1, 2), {1, 2}, True),
+    "a missing one stays eligible": (1, (1, 2), (), 2, (1, 3), set(), True),
+    "with one in sync at least, a missing one is fenced first":
+        (1, (1, 2), (), 1, (1, 3), {1}, True),
+    "a missing eligible one stays eligible": (1, (1,), (2,), 2, (1, 3), set(), True),
+    "an eligible one comes back": (1, (1,), (2,), 2, (1, 2), {1, 2}, False),
+}  # fmt: skip
+"""ELR level, ISR, ELR, least in sync, nodes that start; nodes that may lead; perhaps none leads."""
+
+
+@pytest.mark.parametrize("name", ELECTIONS)
+def test_the_order_of_the_fencing_decides_who_may_lead(name: str) -> None:
+    level, isr, elr, least, nodes, elected, may_be_leaderless = ELECTIONS[name]
+    state = PartitionRecord("id", 0, (1, 2, 3), isr, isr[0], 5, 9, (), elr, ())
+    image = MetadataImage(
+        topics={"orders": "id"}, names={"id": "orders"}, partitions={"id": {0: state}},
+        features={ELR: level},
+    )  # fmt: skip
+    replicas = [replica(node) for node in nodes]
+    group = group_replicas(replicas, state, least)
+    assert group is not None
+    stops = dict.fromkeys(nodes, True) if level else {}
+    group = replace(group, choices=tuple(choices(group, state, state, least, stops)))
+    found = outlook(replicas, group, image)
+    assert {*found.elected_nodes} == elected
+    assert found.may_be_leaderless == may_be_leaderless
+
+
+def replica(node: int, end: int = 10, **values: object) -> Replica:
+    return Replica(
+        path=Path(f"/mnt/{node}/orders-0"), topic="orders", partition=0, node=node,
+        outcome="loads", log_end=end, epochs=((0, 0),), topic_id="id", **values,
+    )  # fmt: skip
+
+
+def test_an_empty_log_that_leads_costs_all() -> None:
+    state = PartitionRecord("id", 0, (1, 2), (1, 2), 1, 5, 9, (), (), ())
+    image = MetadataImage(topics={"orders": "id"}, partitions={"id": {0: state}})
+    whole = replica(1, checkpointed=8, high_watermark=8)
+    new = replace(replica(2, 0), epochs=(), is_new=True)
+    group = group_replicas([whole, new], state)
+    assert group is not None
+    group = replace(group, choices=tuple(choices(group, state, state, 1, {})))
+    found = outlook([whole], group, image)
+    assert (found.status, found.missing, found.away, found.best_node) == ("loses", (2,), (), 1)
+    (worst,) = (one for one in found.elected if one.node == 2)
+    assert (worst.is_new, worst.acknowledged_lost, worst.may_be_lost) == (True, 8, 2)
+    assert [(cut.node, cut.offset, cut.offsets) for cut in worst.cuts] == [(1, 0, 10)]
 
 
 def test_the_node_that_is_best_for_most_partitions_starts_first() -> None:
