@@ -99,7 +99,7 @@ class PartitionOutlook:
     strays: tuple[int | None, ...]
     """Nodes whose copy becomes a stray."""
     away: tuple[int, ...] = ()
-    """Those of the missing that have no replica after the start either, not even an empty one."""
+    """Missing nodes that have no replica after the start either, not even an empty one."""
     unloaded: tuple[int | None, ...] = ()
     """Nodes whose copy no broker loads, for another reason."""
     nowhere: int = 0

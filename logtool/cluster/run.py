@@ -130,12 +130,15 @@ class ClusterRun:
         yield from volumes
         if controllers:
             yield controllers
-        homes = yield from self._homes(nodes)
+        starts = yield from self._starts(nodes)
         notes = [
-            NodeAction(home.node_id, note) for home in homes.values() for note in home.notes
+            NodeAction(start.node_id, note)
+            for start in starts
+            for note in start.notes
             if note.action in GRAVE
-        ]  # fmt: skip
+        ]
         yield from notes
+        homes = {one.log_dir.path: one for one in starts if not one.is_offline}
         partitions = yield from self._partitions(homes, image)
         offsets = yield from self._offsets(homes, partitions, volumes)
         refusals = [(one.node, one.action) for one in notes if one.action.action == "refuse"]
@@ -159,20 +162,17 @@ class ClusterRun:
                 yield item
         return elect(judge(copies, self.configured)) if copies else None
 
-    def _homes(self, nodes: Sequence[Node]) -> Generator[Item, None, dict[Path, LogDirStart]]:
-        """Return the start of each log dir, by its path."""
-        homes = {}
+    def _starts(self, nodes: Sequence[Node]) -> Generator[Item, None, list[LogDirStart]]:
+        """Return the start of each log dir."""
+        starts = []
         for node in nodes:
             broker = BrokerDirs(node)
             for one in node.log_dirs:
                 try:
-                    home = LogDirStart(one.root, self.settings, broker)
+                    starts.append(LogDirStart(one.root, self.settings, broker))
                 except UnreadableError as error:
                     yield error
-                    continue
-                if not home.is_offline:
-                    homes[one.path] = home
-        return homes
+        return starts
 
     def _partitions(
         self, homes: dict[Path, LogDirStart], image: MetadataImage | None

@@ -13,6 +13,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.dirs.directories import AuditedDir, audited
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
@@ -93,7 +94,9 @@ class Volumes:
     def open(self, places: Iterable[NodeDir]) -> Iterator[UnreadableError]:
         """Open the places; yield errors of those that are no log dirs, or cannot be read."""
         found: list[GivenVolume] = []
-        for place in places:
+        # The same directory twice is one volume.
+        once = {files.real(one.path): one for one in reversed([*places])}
+        for place in reversed(once.values()):
             try:
                 found.append(_opened(place))
             except UnreadableError as error:
@@ -102,9 +105,11 @@ class Volumes:
 
     def nodes(self, image: MetadataImage | None, kafka: tuple[int, int] | None) -> list[Node]:
         """Return the nodes of the volumes that take part; they start with an image, if given."""
-        groups: dict[int | None, list[LogDirIdentity]] = {}
+        groups: dict[int | Path, list[LogDirIdentity]] = {}
         for one in self.taking_part:
-            groups.setdefault(one.identity.node_id, []).append(one.identity)
+            node = one.identity.node_id
+            key = one.identity.path if node is None else node
+            groups.setdefault(key, []).append(one.identity)
         return [Node(group, kafka, fetched=image) for group in groups.values()]
 
     def report(

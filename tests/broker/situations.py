@@ -137,7 +137,7 @@ class Seen:
 
 
 def from_json(row: Mapping[str, Any]) -> Seen:
-    """Return what `Seen.to_json` made."""
+    """Return the outcome that `Seen.to_json` wrote."""
     return Seen(
         leaders=row["leaders"],
         cuts={(name, node): offset for name, node, offset in row["cuts"]},

@@ -204,7 +204,7 @@ class Copies:
 
 
 class Load:
-    """Clients that write and read until they are told to stop."""
+    """Clients that write and read in the background."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
