@@ -94,6 +94,12 @@ RELEASES_ARGS ?=
 releases: $(VENV)/test.stamp  ## start every release on directories of the others, write the report
 	$(BIN)/python tests/broker/releases_campaign.py --work $(RELEASES_WORK) $(RELEASES_ARGS)
 
+CLUSTER_WORK ?= build/cluster
+CLUSTER_ARGS ?=
+.PHONY: cluster-campaign
+cluster-campaign: $(VENV)/test.stamp  ## start clusters from volumes of different moments, write the report
+	$(BIN)/python tests/broker/cluster_campaign.py --work $(CLUSTER_WORK) $(CLUSTER_ARGS)
+
 messages: $(VENV)/test.stamp  ## write the tables of Kafka's messages from the jars of a release (Maven)
 	PYTHONPATH=tests $(BIN)/python -m broker.message_tables
 	PYTHONPATH=tests $(BIN)/python -m broker.release_table

@@ -73,6 +73,7 @@ SECTIONS = {
         "convert": "Convert Redpanda segments to Kafka logs, or Kafka logs to Redpanda segments.",
     },
     "Many brokers": {
+        "cluster": "Judge the volumes of all nodes before the start: who leads, what is lost.",
         "quorum": "Compare the controllers' copies of the metadata log; change the voters.",
         "scan": "Write log dirs as Parquet tables, with Spark.",
     },

@@ -106,6 +106,8 @@ def state(summary: "Summary") -> str:
         )
         if number
     ]  # fmt: skip
+    if summary.missing:
+        failed.append(f"{count(summary.missing, 'volume')} missing")
     if failed:
         return f"incomplete, {', '.join(failed)}: "
     return "" if summary.complete else "incomplete, the time limit was reached: "

@@ -143,7 +143,7 @@ def _metadata_log(node: Node) -> Iterator[Absence]:
         if node.elsewhere is None:
             yield from _no_metadata_log(node)
         return
-    listed = node.image.listed if node.image else None
+    listed = node.own_image.listed if node.own_image else None
     if listed is None:
         return  # That it cannot be read is reported elsewhere.
     yield from _beginning(node, holder, listed)
@@ -174,9 +174,9 @@ def _beginning(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterato
         finding = Finding("kraft-snapshot/missing", text, path=listed.path)
         yield finding, Effect.REFUSE, holder
         return
-    for newest in node.image.skipped[:1] if node.image else ():
+    for newest in node.own_image.skipped[:1] if node.own_image else ():
         is_first = not any(file.name.offset for file in listed.kraft_snapshots)
-        if is_first and node.image and node.image.voters:
+        if is_first and node.own_image and node.own_image.voters:
             return
         reason = newest.text if isinstance(newest, metadata_image.Problem) else newest.reason
         if reason != metadata_image.NO_FOOTER:
@@ -187,7 +187,7 @@ def _beginning(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterato
 
 def _end(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Absence]:
     """Yield a finding if a file of the metadata log names an offset behind its last record."""
-    image = node.image
+    image = node.own_image
     if image is None or image.damage:
         return
     end = image.offset
@@ -217,7 +217,7 @@ def _end(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Abse
 
 def _hole(node: Node, holder: LogDirIdentity) -> Iterator[Absence]:
     """Yield a finding if offsets are missing between two batches of the metadata log."""
-    image = node.image
+    image = node.own_image
     if image is None or image.lacks is None or image.damaged_at is None or not image.lacks[0]:
         return
     path, position = image.damaged_at

@@ -197,7 +197,7 @@ class DirsRun:
                 reported.add(str(node.unread))
                 yield node.unread
         for node in nodes:
-            yield from self._directories(node)
+            yield from audited(node, self.image)
             yield from self._cluster.contradictions(node)
         replicas = yield from self._with_files([self._replica(one) for one in copies])
         for node in nodes:
@@ -225,42 +225,6 @@ class DirsRun:
                 if not files.has_vanished(error):
                     yield error
         return found
-
-    def _directories(self, of: Node) -> Iterator[AuditedDir]:
-        image, node = self.image, of.node_id
-        registered = image.brokers.get(node) if image and node is not None else None
-        online, cordoned = (
-            set((registered or {}).get(name) or ()) for name in ("logDirs", "cordonedLogDirs")
-        )
-        known = image.log_dirs(node) if image and node is not None else set()
-        given = set()
-        for one in of.log_dirs:
-            own = one.meta.directory_id if one.meta else None
-            given.add(own)
-            kinds = [
-                directory.kind
-                for _, directory in one.root.partitions
-                if directory.topic != CLUSTER_METADATA
-            ]
-            yield AuditedDir(
-                node=node,
-                path=one.path,
-                directory_id=own,
-                status=_status(one, online, cordoned, known),
-                partitions=kinds.count(DirectoryKind.LIVE),
-                deleting=kinds.count(DirectoryKind.DELETE),
-            )
-        if image is None or node is None or image.damage:
-            return
-        for absent in sorted(image.log_dirs(node) - given - NO_LOG_DIRS):
-            count = sum(
-                _assigned(image, topic_id, number, node) == absent
-                for topic_id, of_topic in image.partitions.items()
-                for number in of_topic
-            )
-            yield AuditedDir(
-                node=node, path=None, directory_id=absent, status="absent", partitions=count
-            )
 
     def _replicas(self, of: Node, replicas: Sequence[_Replica]) -> Iterator[Item]:
         image, node = self.image, of.node_id
@@ -292,6 +256,44 @@ class DirsRun:
             _, copies, pair = found
             before = copies[0] if pair else None
             yield FutureCopy(copy=copies[-1], live=before, pair=pair, assigned=here)
+
+
+def audited(of: Node, image: MetadataImage | None) -> Iterator[AuditedDir]:
+    """Yield the log dirs of a node, and those that the image gives to it and that are absent."""
+    node = of.node_id
+    registered = image.brokers.get(node) if image and node is not None else None
+    online, cordoned = (
+        set((registered or {}).get(name) or ()) for name in ("logDirs", "cordonedLogDirs")
+    )
+    known = image.log_dirs(node) if image and node is not None else set()
+    given = set()
+    for one in of.log_dirs:
+        own = one.meta.directory_id if one.meta else None
+        given.add(own)
+        kinds = [
+            directory.kind
+            for _, directory in one.root.partitions
+            if directory.topic != CLUSTER_METADATA
+        ]
+        yield AuditedDir(
+            node=node,
+            path=one.path,
+            directory_id=own,
+            status=_status(one, online, cordoned, known),
+            partitions=kinds.count(DirectoryKind.LIVE),
+            deleting=kinds.count(DirectoryKind.DELETE),
+        )
+    if image is None or node is None or image.damage:
+        return
+    for absent in sorted(image.log_dirs(node) - given - NO_LOG_DIRS):
+        count = sum(
+            _assigned(image, topic_id, number, node) == absent
+            for topic_id, of_topic in image.partitions.items()
+            for number in of_topic
+        )
+        yield AuditedDir(
+            node=node, path=None, directory_id=absent, status="absent", partitions=count
+        )
 
 
 def _paired(

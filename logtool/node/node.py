@@ -37,18 +37,21 @@ class Node:
         static: Mapping[str, str] | None = None,
         *,
         elsewhere: "Node | None" = None,
+        fetched: MetadataImage | None = None,
     ) -> None:
         """Keep the log dirs and the release `kafka`; None: the release that the log dirs show.
 
         `static` holds the settings in the broker's own file. If the log dirs hold no metadata log,
-        that of the node `elsewhere`, of the same cluster, is read.
+        that of the node `elsewhere`, of the same cluster, is read. `fetched` is the image of the
+        controllers, which the node fetches before it decides which of its logs are strays.
         """
         self.elsewhere = elsewhere
+        self.fetched = fetched
         self.log_dirs = tuple(log_dirs)
         self.static = static or {}
         self.given_kafka = kafka
         self.unread: UnreadableError | None = None
-        """The error if the metadata log could not be opened; set when `image` is read."""
+        """The error if the metadata log could not be opened; set when `own_image` is read."""
 
     @cached_property
     def metadata_log(self) -> LogDirIdentity | None:
@@ -62,7 +65,12 @@ class Node:
 
     @cached_property
     def image(self) -> MetadataImage | None:
-        """Return the image of the metadata log; None if no metadata log can be opened.
+        """Return the image with which the node starts: `fetched` if given, else `own_image`."""
+        return self.own_image if self.fetched is None else self.fetched
+
+    @cached_property
+    def own_image(self) -> MetadataImage | None:
+        """Return the image of its own metadata log; None if no metadata log can be opened.
 
         It is empty if the log dir of the metadata log was given, the log is not in it, and no other
         controller is known to have it: the node then begins an empty cluster, unless its voters

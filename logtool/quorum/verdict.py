@@ -156,7 +156,7 @@ def judge(
     ends: list[int] = []
     missing: list[Voter] = []
     for voter in voters or ():
-        own = [copy for copy in copies if _is_of(copy, voter)]
+        own = [copy for copy in copies if is_of(copy, voter)]
         if own:
             ends.append(max(_whole_end(copy, _agreed(copy, keep, pairs)) for copy in own))
         else:
@@ -184,7 +184,7 @@ def _at_most(ends: Sequence[int], needed: int) -> int | None:
     return ends[needed - 1] if needed > 0 else None
 
 
-def _is_of(copy: MetadataCopy, voter: Voter) -> bool:
+def is_of(copy: MetadataCopy, voter: Voter) -> bool:
     """Return whether a copy is that of a voter; without a directory id only the node counts."""
     if copy.node != voter.node:
         return False

@@ -47,6 +47,8 @@ class Summary:
     """Inputs that could not be read; any makes the result incomplete."""
     unmatched: int = 0
     """Unreadable inputs at which nothing matched."""
+    missing: int = 0
+    """Inputs that other inputs name and that were not given; any makes the result incomplete."""
     unwritten: int = 0
     """Outputs that could not be written; any makes the result incomplete."""
     partition_list: bool | None = None
@@ -77,7 +79,7 @@ class Summary:
     @property
     def complete(self) -> bool:
         """Return whether everything that was asked for was looked at."""
-        failed = self.unreadable or self.unwritten
+        failed = self.unreadable or self.unwritten or self.missing
         return not (failed or self.interrupted or self.out_of_time)
 
     @property
@@ -125,7 +127,7 @@ class Summary:
         """Return the exit status of the contract."""
         if self.interrupted:
             return Exit.of_signal(self.ended_by)
-        if self.unreadable or self.unwritten:
+        if self.unreadable or self.unwritten or self.missing:
             return Exit.INCOMPLETE
         if any(n and s.weight >= fail_on.weight for s, n in self.severities.items()):
             return Exit.FINDINGS

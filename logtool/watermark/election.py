@@ -74,6 +74,14 @@ def choices(
     ):
         led = group_replicas(group.replicas, known, least_in_sync, replica.node)
         if led is not None and led.assumed is replica:
-            found.append(Choice(replica, standing, led.acknowledged_lost, led.may_be_lost))
+            found.append(
+                Choice(
+                    replica=replica,
+                    standing=standing,
+                    acknowledged_lost=led.acknowledged_lost,
+                    may_be_lost=led.may_be_lost,
+                    truncations=led.truncations,
+                )
+            )
     order = list(Election)
     return sorted(found, key=lambda one: order.index(one.standing.election))

@@ -84,6 +84,8 @@ class Replica:
     acknowledged_gone: int = 0
     """Offsets that its log has lost, below the checkpointed high watermark or, if the log is absent
     or empty, below the largest offset that another file proves."""
+    open_transaction: int | None = None
+    """First offset of the oldest transaction without a marker in the log; None without one."""
     alone: bool = False
     """True if its broker's metadata log says that it led and was the only one in sync: then its
     high watermark rose with its log end, even above the checkpointed one."""
@@ -92,6 +94,8 @@ class Replica:
     newest_log: File | None = field(default=None, repr=False)
     made_ns: int = 0
     """Time at which partition.metadata was written, in ns; 0 without the file."""
+    is_new: bool = False
+    """True if its broker has no copy: the replica is the empty log that the broker makes."""
     keeps_watermark: bool = True
     """False for Redpanda, which keeps no high watermark: the offsets that depend on it are null."""
     findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)
@@ -213,9 +217,12 @@ def measure(
         watermark = max(start, min(request.high_watermark or 0, end))
         usable = loaded.outcome is Outcome.LOADS
         topic_id = listed_topic_id(listed)
-        stable, uncommitted = _stable(listed, watermark, end, on_bytes) if usable else (0, 0)
+        stable, uncommitted, still_open = (
+            _stable(listed, watermark, end, on_bytes) if usable else (0, 0, None)
+        )
         if usable and request.start.clean and log_absence.has_no_snapshot(listed):
-            stable = watermark  # The broker begins with an empty producer state.
+            # The broker begins with an empty producer state.
+            stable, still_open = watermark, None
         absent = log_absence.check(listed, request.around, end) if request.around else ()
         tail += [_placed(one, listed) for one in absent if one.severity is not Severity.INFO]
     except UnreadableError as error:
@@ -248,6 +255,7 @@ def measure(
         lost_records=_lost(loaded),
         uncommitted_records=uncommitted,
         acknowledged_gone=lost,
+        open_transaction=still_open,
         topic_id=topic_id,
         findings=tuple(tail),
         newest_log=max((segment.log for segment in listed.segments), key=_written, default=None),
@@ -298,14 +306,15 @@ def _lost(loaded: LoadResult) -> int:
 
 def _stable(
     listed: Partition, watermark: int, end: int, on_bytes: Callable[[int], None]
-) -> tuple[int, int]:
-    """Return the last stable offset, and the number of records from the high watermark on.
+) -> tuple[int, int, int | None]:
+    """Return the last stable offset, the records from the high watermark on, and an open offset.
 
-    A transaction is unstable until its marker is below the high watermark. So the producer state at
+    The last one is the first offset of the oldest transaction that is open at `end`, or None. A
+    transaction is unstable until its marker is below the high watermark. So the producer state at
     the high watermark decides, even if the transaction is committed after it.
     """
     start, state = newest_state(listed.snapshots, watermark)
-    records = 0
+    records, above = 0, []
     for segment in listed.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= start:
             continue
@@ -315,9 +324,14 @@ def _stable(
             base = table.base_offset
             below = table[(base >= start) & (base < watermark)]
             state.apply(producer_state.significant(below))
+            above.append(producer_state.significant(table[base >= max(start, watermark)]))
             # The base of a wrapper is its last offset, so it is above the watermark or below.
             whole = table.records_of_each
             safe = np.where(table.is_wrapper, whole * (base < watermark), watermark - base)
             counts = (whole - np.clip(safe, 0, whole))[~table.is_control]
             records += int(counts.sum())
-    return state.oldest_open(none=watermark), records
+    stable = state.oldest_open(none=watermark)
+    for rows in above:
+        state.apply(rows)
+    still_open = state.oldest_open(none=-1)
+    return stable, records, None if still_open < 0 else still_open

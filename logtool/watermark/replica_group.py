@@ -87,6 +87,8 @@ class Choice:
     acknowledged_lost: int
     may_be_lost: int | None
     """Same meaning as `ReplicaGroup.may_be_lost`."""
+    truncations: tuple[FollowerTruncation, ...] = ()
+    """Truncation of each other replica if the replica leads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,34 +5,29 @@ would load it, so its log end is that after recovery; nothing is written.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 
 from logtool.actions import Action
-from logtool.checks import absence, root
+from logtool.checks import absence
 from logtool.checks.fast_path import LARGEST
 from logtool.checks.leader_epochs import check_epochs
-from logtool.checks.report import PartitionSummary
-from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
-from logtool.formats import clean_shutdown, names
+from logtool.formats import names
 from logtool.formats.java_text import parse_int
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.names import (
     CLUSTER_METADATA,
     DirectoryKind,
-    FileKind,
     PartitionDirectory,
-    TopicPartition,
 )
-from logtool.lazy_dataclass import dataclass
+from logtool.loading.result import Outcome
 from logtool.log import inputs, opening, redpanda_dir
-from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir, PathKind
 from logtool.log.kafka import KAFKA
@@ -51,7 +46,15 @@ from logtool.running.workers import OutOfTimeError
 from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.plain_partition import PlainLooks
 from logtool.watermark.election import choices
-from logtool.watermark.replica import SOUND, Replica, bytes_ahead, measure
+from logtool.watermark.listed import (
+    ListedLogDir,
+    ReplicaRequest,
+    checkpoints,
+    load_replica,
+    stopped_epoch,
+    violations,
+)
+from logtool.watermark.replica import SOUND, Replica, bytes_ahead
 from logtool.watermark.replica_group import Choice, ReplicaGroup, group_replicas
 
 Found = Replica | ReplicaGroup | Finding | Action
@@ -66,40 +69,13 @@ _HELD_SINCE = (3, 7)
 """From this release on a high watermark does not rise where fewer are in sync (KAFKA-15583)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Broker:
-    """A log dir that was listed."""
-
-    home: LogDirStart
-    node: int | None
-    rows: root.Checkpoints
-    epoch: int | None
-    """Broker epoch in the clean marker, from the last clean stop; None without one."""
-    identity: LogDirIdentity | None = None
-    """Identity of a log dir of Kafka that was given as a whole; None for a partition dir."""
-
-
-@dataclass(slots=True)
-class _ReplicaRequest:
-    """One replica to be looked at."""
-
-    broker: _Broker
-    path: Path
-    directory: PartitionDirectory
-    bytes_ahead: int = 0
-    """Bytes of the logs."""
-    log_start: int | None = None
-    """Log start offset outside of the log, once the replica was measured."""
-
-    @property
-    def key(self) -> TopicPartition:
-        return self.directory.topic, self.directory.partition
-
-
 class Watermarks:
     """One run over log dirs. Iterating over it yields replicas, findings and replica groups.
 
     With `leader`, the replica on that node counts as the leader, if the partition has one there.
+    `homes` has log dirs that are open already, by path. Their nodes have the image of the
+    controllers, which counts before their own, and every replica is judged as a leader, also an
+    empty log that a node makes because it has no copy.
     """
 
     def __init__(
@@ -112,16 +88,18 @@ class Watermarks:
         run: Run | None = None,
         flavour: Flavour | None = None,
         summary: ActionSummary | None = None,
+        homes: Mapping[Path, LogDirStart] = MappingProxyType({}),
     ) -> None:
         self._flavour = flavour
+        self._homes = homes
         self._places = _each_once(places)
         self._settings = settings
         self._selection = selection or Selection()
         self._leader = leader
         self._run = run or Run()
         self._images: list[MetadataImage] = []
-        """The newest first, once all places are open."""
-        self._brokers: list[_Broker] = []
+        """The newest first, once all places are open; before them, that of the controllers."""
+        self._brokers: list[ListedLogDir] = []
         self.summary = summary or ActionSummary()
         self.summary.pace = self._run.budget.pace
         self.keeps_watermarks = True
@@ -138,7 +116,7 @@ class Watermarks:
             self.summary.bytes = self._run.bytes_done
 
     def _all(self) -> Iterator[Item]:
-        work: list[_ReplicaRequest] = []
+        work: list[ReplicaRequest] = []
         whole: list[LogDirIdentity] = []
         for place in self._places:
             try:
@@ -154,8 +132,9 @@ class Watermarks:
             stops = {"refuse", "unknown"} if broker.home.log_dir.flavour is REDPANDA else {"refuse"}
             self.summary.to_do |= any(note.action in stops for note in notes)
             yield from notes
-            work += [_ReplicaRequest(broker, *one) for one in chosen]
+            work += [ReplicaRequest(broker, *one) for one in chosen]
         self._images.sort(key=_age, reverse=True)
+        self._images[:0] = [one.image for one in self._homes.values() if one.image][:1]
         homes = [one.home for one in self._brokers if one.home.log_dir.flavour.has_checkpoints]
         is_listed = any(not image.damage for image in self._images) if homes else None
         self.summary.partition_list = is_listed or has_list(one.node for one in homes)
@@ -167,25 +146,34 @@ class Watermarks:
         looks = None if self._run.budget.pace.bytes_per_second else PlainLooks()
         # A rate limits all that is read. A small replica is read as fast as a thread takes it.
         size = sum(one.bytes_ahead for one in work if one.bytes_ahead > LARGEST)
-        with self._run.workers(partial(_measure, looks=looks), size) as workers:
+        with self._run.workers(partial(load_replica, looks=looks), size) as workers:
             # One thread works in order, so that no result has to wait for another.
             results = workers.run(work, lambda one: -one.bytes_ahead if workers.jobs > 1 else 0)
             pairs = zip(work, results, strict=True)
             for _, members in groupby(pairs, lambda pair: pair[0].key):
                 yield from self._partition(members)
 
-    def _open(self, place: NodeDir) -> tuple[_Broker, _Chosen, list[Action]]:
+    def _open(self, place: NodeDir) -> tuple[ListedLogDir, _Chosen, list[Action]]:
+        if home := self._homes.get(place.path):
+            return *self._listed(place, home, whole=True), []  # its notes are known
         if opening.flavour_at(place.path, self._flavour) is REDPANDA:
             return self._open_redpanda(place)
         kind = inputs.kind_of(place.path, self._flavour)
         if kind is PathKind.FILE:
             raise UnreadableError(place.path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
-        name = place.path.resolve().name
         root_dir = opening.open_log_dir(place.path if whole else place.path.resolve().parent, KAFKA)
         home = LogDirStart(root_dir, self._settings)
+        return *self._listed(place, home, whole=whole), home.notes
+
+    def _listed(
+        self, place: NodeDir, home: LogDirStart, *, whole: bool
+    ) -> tuple[ListedLogDir, _Chosen]:
+        """Return a log dir with its selected partitions; not `whole`: with the one at the path."""
+        name, root_dir = place.path.resolve().name, home.log_dir
         node = home.node_id if place.node is None else place.node
-        self._images += [home.image] if home.image else []
+        own = home.node.own_image
+        self._images += [own] if own else []
         chosen = [
             (path, directory)
             for path, directory in root_dir.partitions
@@ -196,8 +184,8 @@ class Watermarks:
             and (whole or path.name == name)
         ]
         identity = replace(identify(root_dir), given_node=place.node) if whole else None
-        broker = _Broker(home, node, _checkpoints(root_dir), _stopped_epoch(root_dir), identity)
-        return broker, chosen, home.notes
+        broker = ListedLogDir(home, node, checkpoints(root_dir), stopped_epoch(root_dir), identity)
+        return broker, chosen
 
     def _absences(self, whole: Sequence[LogDirIdentity]) -> Iterator[Finding]:
         """Yield findings above info about partitions and metadata logs that are absent."""
@@ -208,9 +196,11 @@ class Watermarks:
             members.setdefault((cluster, one.node, alone), []).append(one)
         kafka, static = self._settings.kafka, self._settings.static
         nodes = [Node(log_dirs, kafka, static) for log_dirs in members.values()]
+        if self._homes:
+            nodes = list({id(one.node): one.node for one in self._homes.values()}.values())
         for node in nodes:
             known = [one for one in nodes if one.metadata_log and one.cluster_id == node.cluster_id]
-            if node.metadata_log is None and known:
+            if node.metadata_log is None and known and not self._homes:
                 newest = max(known, key=lambda one: _age(one.image) if one.image else (-1, -1))
                 node = Node(node.log_dirs, kafka, static, elsewhere=newest)
             for finding, _, _ in absence.check(node):
@@ -222,7 +212,7 @@ class Watermarks:
         directory = names.parse_directory(f"{finding.topic}-{finding.partition}")
         return not isinstance(directory, PartitionDirectory) or self._selection.takes(directory)
 
-    def _open_redpanda(self, place: NodeDir) -> tuple[_Broker, _Chosen, list[Action]]:
+    def _open_redpanda(self, place: NodeDir) -> tuple[ListedLogDir, _Chosen, list[Action]]:
         """Open a data directory of Redpanda, or a folder in one; a kvstore is no log of Raft's."""
         self.keeps_watermarks = False
         data_dir, meant = redpanda_dir.data_dir_of(place.path)
@@ -234,10 +224,10 @@ class Watermarks:
             and self._selection.takes(directory)
             and (meant in (data_dir, path) or meant in path.parents)
         ]
-        return _Broker(home, place.node, {}, None), chosen, home.notes
+        return ListedLogDir(home, place.node, {}, None), chosen, home.notes
 
     def _partition(
-        self, members: Iterator[tuple[_ReplicaRequest, Replica | UnreadableError | OutOfTimeError]]
+        self, members: Iterator[tuple[ReplicaRequest, Replica | UnreadableError | OutOfTimeError]]
     ) -> Iterator[Item]:
         """Yield all that is to be said of one partition."""
         replicas: list[Replica] = []
@@ -249,12 +239,12 @@ class Watermarks:
             elif isinstance(result, UnreadableError):
                 yield result
             else:
-                violations = list(_violations(work, result))
-                lost_end = [one.code for one in violations if one.code in _END_LOST]
+                against = list(violations(work, result))
+                lost_end = [one.code for one in against if one.code in _END_LOST]
                 lost = (result.checkpointed or 0) - result.log_end if _GONE in lost_end else 0
                 if result.usable and result.keeps_watermark:
                     home = work.broker.home.log_dir
-                    violations += check_epochs(
+                    against += check_epochs(
                         home, [one for one in self._images if not one.damage], work.key, result
                     )
                 tiered = is_tiered(self._newest(result)[0], result.topic)
@@ -275,11 +265,12 @@ class Watermarks:
                 self.summary.to_do |= not result.keeps_watermark and result.lost_records > 0
                 yield replicas[-1]
                 yield from result.findings
-                yield from violations
+                yield from against
         self.summary.partitions += bool(replicas)
         if not replicas or not whole:
             return
         if replicas[0].keeps_watermark:
+            replicas += self._made_new(replicas)
             group = group_replicas(replicas, *self._known(replicas[0]), self._leader)
         else:
             # Here and below, because Kafka's replicas have no need of it.
@@ -289,13 +280,43 @@ class Watermarks:
         if group:
             # The cost of leading is not reported for a single replica, unless --leader names it.
             asked = len(group.replicas) > 1 or self._leader == group.assumed.node
+            asked |= bool(self._homes)
             if group.in_question and not asked:
                 group = replace(group, in_question=False)
             self.summary.to_do |= group.acknowledged_lost > 0 or bool(group.other_topic)
             self.summary.to_do |= group.may_be_lost != 0
-            if group.in_question and group.from_metadata:
+            if group.in_question and (group.from_metadata or self._homes):
                 group = replace(group, choices=self._choices(group))
             yield group
+
+    def _made_new(self, replicas: Sequence[Replica]) -> list[Replica]:
+        """Return the empty logs that nodes make because they have no usable copy of a partition.
+
+        A node makes none if the copy is in a log dir that was not given.
+        """
+        state = self._newest(replicas[0])[1] if self._homes else None
+        if state is None:
+            return []
+        topic, number = replicas[0].topic, replicas[0].partition
+        having = {one.node for one in replicas if one.topic_id in (None, state.topic_id)}
+        found: dict[int, Replica] = {}
+        for broker in self._brokers:
+            node, lacking = broker.node, broker.home.node.ids_not_given()
+            if node not in state.replicas or node in having or node is None:
+                continue
+            at = state.replicas.index(node)
+            if len(state.directories) == len(state.replicas) and state.directories[at] in lacking:
+                continue
+            found[node] = Replica(
+                path=broker.home.log_dir.path / f"{topic}-{number}",
+                topic=topic,
+                partition=number,
+                node=node,
+                outcome=str(Outcome.LOADS),
+                topic_id=state.topic_id,
+                is_new=True,
+            )
+        return [*found.values()]
 
     def _choices(self, group: ReplicaGroup) -> tuple[Choice, ...]:
         """Return the requirements and the cost of the leadership of each replica."""
@@ -363,77 +384,17 @@ def least_in_sync(
     return 1
 
 
-def _measure(
-    work: _ReplicaRequest, on_bytes: Callable[[int], None], looks: PlainLooks | None
-) -> Replica | UnreadableError:
-    """Measure a replica, once more where a broker took a segment away meanwhile."""
-    found = _measured_once(work, on_bytes, looks)
-    for _ in range(opening.MOST_LOOKS):
-        if not (isinstance(found, UnreadableError) and files.has_vanished(found)):
-            break
-        found = _measured_once(work, on_bytes, looks)
-    return found
-
-
-def _measured_once(
-    work: _ReplicaRequest, on_bytes: Callable[[int], None], looks: PlainLooks | None
-) -> Replica | UnreadableError:
-    # The request takes more memory than a replica, and there may be many replicas.
-    request = work.broker.home.request(work.path, work.directory, lambda _, row: row or 0)
-    work.log_start = request.start.log_start or None
-    if request.redpanda:
-        from logtool.watermark import raft
-
-        return raft.measure(request, request.redpanda, work.broker.node, on_bytes)
-    point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
-    return measure(request, work.broker.node, point, on_bytes, looks)
-
-
-def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
-    """Yield where the checkpoints contradict the log as its broker would load it."""
-    if replica.usable:
-        first = replica.first_base_offset
-        facts = PartitionSummary(
-            # A broker makes an absent log at the log start.
-            first_base_offset=replica.log_start if first is None else first,
-            log_end_offset=replica.log_end,
-            newest_log=replica.newest_log,
-            made_ns=replica.made_ns,
-        )
-        root_dir = work.broker.home.log_dir
-        yield from root.check_partition_offsets(root_dir, work.key, facts, work.broker.rows)
-
-
-def _stopped_epoch(root_dir: LogDir) -> int | None:
-    marker = root_dir.files.get(FileKind.CLEAN_SHUTDOWN)
-    if marker is None:
-        return None
-    with suppress(UnreadableError):
-        return clean_shutdown.parse(files.read_small(marker.path)).broker_epoch
-    return None
-
-
-def _checkpoints(root_dir: LogDir) -> root.Checkpoints:
-    """Return the rows with their lines; what is wrong with a file as such, `LogDirStart` says."""
-    rows = {}
-    for kind in OFFSET_CHECKPOINTS:
-        if kind in root_dir.files:
-            with suppress(UnreadableError):
-                rows[kind] = root_dir.rows(kind)
-    return rows
-
-
 def _state(image: MetadataImage | None, replica: Replica) -> PartitionRecord | None:
     topic_id = image.topics.get(replica.topic) if image else None
     return image.partition(topic_id, replica.partition) if image and topic_id else None
 
 
-def _was_alone(replica: Replica, broker: _Broker, kafka: tuple[int, int]) -> bool:
+def _was_alone(replica: Replica, broker: ListedLogDir, kafka: tuple[int, int]) -> bool:
     """Return whether a replica led, by its own broker's metadata log, and alone was in sync.
 
     Below min.insync.replicas a high watermark does not rise.
     """
-    image, node = broker.home.image, broker.node
+    image, node = broker.home.node.own_image, broker.node
     state = _state(image, replica)
     return (
         image is not None

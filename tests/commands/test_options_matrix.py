@@ -71,7 +71,7 @@ NO_ROWS_TO_CUT = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
          "doctor", "report", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
-         "scan", "lookup", "gaps", "txns", "dump-index", "quorum", "dirs",
+         "scan", "lookup", "gaps", "txns", "dump-index", "quorum", "cluster", "dirs",
          "may-delete", "checkpoint show", "checkpoint lint", "retention", "cleaner", "space",
          "trim", "checkpoint rebuild", *METADATA),
         SUMS,
@@ -84,8 +84,8 @@ ORDERED = {
         ("groups", "salvage", "undelete",
          "doctor", "report", "verify", "scrub", "plan", "recover", "rebuild-index", "diff",
          "sanity", "watermark", "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum",
-         "dirs", "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
-         "checkpoint lint", "checkpoint rebuild", *METADATA),
+         "cluster", "dirs", "may-delete", "checkpoint show", "retention", "cleaner", "space",
+         "trim", "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
     ),
 }  # fmt: skip
@@ -93,7 +93,7 @@ WHOLE = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
          "doctor", "report", "verify", "scrub", "stat", "plan", "recover", "rebuild-index", "diff",
-         "sanity", "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
+         "sanity", "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "cluster", "dirs",
          "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
         "judges whole segments: what stands before a place decides what is right there",

@@ -147,6 +147,10 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["--offset", "9999", partition],
             ["--offset", "0", tmp_path / "missing"],
         ],
+        "cluster": lambda: [
+            [f"{node}={scenario('4.3.1/replicas') / f'node-{node}'}" for node in (1, 2, 3)],
+            [scenario("4.3.1/replicas") / "node-1", tmp_path / "missing"],
+        ],
         "quorum": lambda: [
             [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2")],
             [scenario("4.3.1/replicas") / "node-3", tmp_path / "missing"],

@@ -35,7 +35,7 @@ MORE_FORMATS = {
 WITHOUT_FORMAT = ("kafka-dump-log", "completion", "man")
 WITH_JOBS = (
     "verify", "doctor", "stat", "diff", "plan", "recover", "salvage", "undelete", "rebuild-index",
-    "gaps", "watermark", "txns", "dirs", "may-delete", "quorum", "checkpoint rebuild",
+    "gaps", "watermark", "txns", "dirs", "may-delete", "quorum", "cluster", "checkpoint rebuild",
 )  # fmt: skip
 NOT_RECORDED = {
     "scan": "needs Spark, and has tests of its own",
@@ -207,6 +207,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     ),
     "dirs": ("{}", "-v {}", "{} {other}"),
     "may-delete": ("{partition}", "{partition} --among {other}", "-v {partition} --among {}"),
+    "cluster": ("{}", "-v 1={} {other}"),
     "quorum": ("{}", "-v {} {other}", "--voters 1@controller-1:9093 {}",
                "--apply --voters 1@controller-1:9093 {losses} {copy}"),
     "lookup": (

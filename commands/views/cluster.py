@@ -1,0 +1,262 @@
+"""Output of the volumes of a cluster, of its controllers and partitions, and of the steps."""
+
+from collections.abc import Iterator
+
+from logtool.cluster.run import ClusterRun, ClusterVerdict, Found
+from logtool.cluster.volumes import WRONG
+from logtool.commands import options
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
+from logtool.commands.printing import terminal, text
+from logtool.commands.printing.writers import Object, columns, keep
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.views.cluster_tables import DOCUMENT
+from logtool.exits import Exit
+from logtool.findings import Finding, Severity
+from logtool.formats import wording
+from logtool.node.options import StartOptions
+from logtool.quorum.voters import parse_named
+from logtool.running.summary import ActionSummary
+from logtool.times import shown
+
+_ROWS = keep(columns(
+    "type", "path", "topic", "partition", "status", "node", "directory_id", "partitions",
+    "metadata_end_offset", "metadata_timestamp_ms", "image_leader", "in_sync", "elected",
+    "best_leader", "missing", "strays", "nowhere", "detail",
+), "type", "path", "topic", "partition", "status")  # fmt: skip
+_CALM = ("online", "metadata", "cordoned", "unregistered", "unknown", "in-order")
+_GRAVE = frozenset({"loses", "leaderless", "no-copy", *WRONG})
+_MOST_PARTITIONS = 50
+"""Partitions in order that a table shows one by one."""
+
+
+def run(
+    inputs: options.LocalInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    kafka_version: str | None,
+    fail_on: Severity,
+) -> Exit:
+    """Print the volumes of a cluster and what their start does; return the exit status."""
+    settings, places = printing.settings(), inputs.node_dirs()
+    given = inputs.resolved([place.path for place in places])
+    version = parsing.kafka_version(kafka_version)
+    summary = ActionSummary()
+    view = View(
+        schema=DOCUMENT.schema,
+        columns=_ROWS,
+        layout=lambda obj: _ROWS if obj["type"] in ("volume", "partition") else None,
+        lines={"table": lambda obj: _line(obj, settings)},
+        row_types=frozenset({"volume", "partition"}),
+        sparse=True,
+    )
+    report = Report(settings=settings, view=view, summary=summary, inputs=given)
+    taken = inputs.broker.take(broker_config.VOTERS, broker_config.LEAST_IN_SYNC)
+    voters = taken.get(broker_config.VOTERS)
+    static = {name: value for name, value in taken.items() if name != broker_config.VOTERS}
+    job = ClusterRun(
+        places=places,
+        settings=StartOptions(version, static=static),
+        selection=given.selection,
+        run=running.run(report),
+        configured=parse_named(voters, broker_config.VOTERS) if voters else None,
+        summary=summary,
+    )
+    return report.consume(job, ClusterPrinter(report), fail_on)
+
+
+class ClusterPrinter(Printer[Found | ClusterVerdict]):
+    """Prints the page in its order; findings after the volumes that they are about."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._verdict: ClusterVerdict | None = None
+        self._table = report.settings.format == "table"
+        self._in_order = self._left_out = 0
+
+    def show(self, item: Found | ClusterVerdict) -> None:
+        """Print one item; a table leaves out most partitions that are in order."""
+        obj = DOCUMENT.row(item)
+        if isinstance(item, ClusterVerdict):
+            self._verdict = item
+        if self._table and obj.get("status") == "in-order" and not self._report.settings.verbose:
+            self._in_order += 1
+            if self._in_order > _MOST_PARTITIONS:
+                self._left_out += 1
+                return
+        if not (self._table and isinstance(item, Finding) and item.severity is Severity.INFO):
+            self._report.item(obj)
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the number of partitions that were left out, and the verdict."""
+        if self._left_out:
+            yield f"{text.count(self._left_out, 'more partition')} in order (-v shows all)", "dim"
+        found = self._verdict
+        if found is None:
+            return
+        words = {
+            "start": "the nodes may start in any order",
+            "in-order": "the nodes should start as the steps say",
+            "do-not-start": "do not start before the first steps are done",
+        }
+        parts = [
+            f"{what} in {text.count(number, 'partition')}"
+            for number, what in (
+                (found.losing, "a leader that may be elected loses acknowledged records"),
+                (found.may_lose, "such a leader may lose acknowledged records"),
+                (found.without_leader, "it is not sure that a leader is elected"),
+                (found.without_copy, "no volume has a copy"),
+            )
+            if number
+        ]
+        if found.ahead_offsets:
+            parts.append(f"{text.count(found.ahead_offsets, 'committed offset')} ahead of a leader")
+        if found.strays:
+            parts.append(f"{text.count(found.strays, 'directory', 'directories')} become strays")
+        summary = self._report.summary
+        if not (parts or summary.severities or summary.unreadable):
+            parts = ["no volume lacks what another one has"]
+        count = text.count(found.partitions, "partition")
+        line = f"{text.state(summary)}{count}: {words[found.start]}; {'; '.join(parts)}"
+        yield line, "good" if found.is_calm else "error"
+
+
+def _line(obj: Object, settings: OutputSettings) -> str | None:
+    kind = {
+        "volume": _volume, "controllers": _controllers, "partition": _partition,
+        "other-topic": _other_topic, "step": _step, "cluster": _times, "finding": _finding,
+        "action": _action, "ahead": _ahead,
+    }[str(obj["type"])]  # fmt: skip
+    status = obj.get("status")
+    if status is None:
+        return kind(obj)
+    style = "good" if status in _CALM else "error" if status in _GRAVE else "warning"
+    return f"{terminal.paint_stdout(f'{status:<17}', style, settings.color)} {kind(obj)}"
+
+
+def _volume(obj: Object) -> str:
+    place = "not given" if obj["path"] is None else text.escape(obj["path"])
+    parts = [f"{place}: node {'unknown' if obj['node'] is None else obj['node']}"]
+    if obj["directory_id"]:
+        parts.append(f"directory id {obj['directory_id']}")
+    parts.append(text.count(obj["partitions"], "partition"))
+    if obj["metadata_end_offset"] is not None:
+        moment = obj["metadata_timestamp_ms"]
+        when = "" if moment is None else f" of {shown(moment)}"
+        parts.append(f"metadata log to {obj['metadata_end_offset']}{when}")
+    if obj["clean"] is not None:
+        parts.append("stopped cleanly" if obj["clean"] else "not stopped cleanly")
+    line = ", ".join(parts)
+    return f"{line}; {text.escape(obj['detail'])}" if obj["detail"] and obj["path"] else line
+
+
+def _controllers(obj: Object) -> str:
+    voters = ", ".join(map(str, obj["voters"])) or "not known"
+    lines = [f"controllers: voters {voters}"]
+    if obj["missing"]:
+        lines[0] += f"; not given: {', '.join(map(str, obj['missing']))}"
+    if obj["has_majority"] is False:
+        lines.append("  NO MAJORITY: no controller can be elected")
+    elif obj["may_win"]:
+        lines.append(f"  may win the election: {', '.join(map(str, obj['may_win']))}")
+    behind = f", {text.count(obj['behind'], 'offset')} behind the longest" if obj["behind"] else ""
+    lines.append(
+        f"  image of node {obj['node']}: metadata log to {obj['log_end_offset']}, epoch "
+        f"{obj['last_epoch']}{behind}"
+    )
+    if obj["problem"]:
+        lines.append(f"  the image is not known to its end: {text.escape(obj['problem'])}")
+    return "\n".join(lines)
+
+
+def _partition(obj: Object) -> str:
+    elected = " or ".join(map(str, obj["elected"])) or "no one without a request"
+    lines = [f"{text.escape(obj['topic'])}-{obj['partition']}: elected: {elected}"]
+    if obj["may_be_leaderless"]:
+        lines[0] += ", or none"
+    if obj["missing"]:
+        lines[0] += f"; no copy on {', '.join(map(str, obj['missing']))}"
+    if obj["strays"]:
+        lines[0] += f"; becomes a stray on {', '.join(map(str, obj['strays']))}"
+    if obj["nowhere"]:
+        lines.append(f"  {text.count(obj['nowhere'], 'acknowledged offset')} on no volume")
+    costs = {(one["acknowledged_lost"], one["may_be_lost"]) for one in obj["leaders"]}
+    for one in obj["leaders"] if costs != {(0, 0)} else ():
+        lines.append(f"  {_leader(one)}")
+    for one in obj["leaders"]:
+        if one["open_transaction"] is not None:
+            lines.append(
+                f"  on node {one['node']} a transaction is open from offset "
+                f"{one['open_transaction']}"
+            )
+    return "\n".join(lines)
+
+
+def _leader(one: Object) -> str:
+    lost = one["acknowledged_lost"]
+    known = f"{text.count(lost, 'acknowledged offset')} lost" if lost else "none known to be lost"
+    more = one["may_be_lost"]
+    also = ", an unknown number may be" if more is None else f", {more:,} may be" if more else ""
+    cuts = "; ".join(
+        f"node {cut['node']} cuts {wording.offsets(cut['offset'], cut['log_end_offset'] - 1)}"
+        for cut in one["cuts"]
+    )
+    what = (
+        "an empty log, because it has no copy"
+        if one["is_new"]
+        else (f"log end {one['log_end_offset']}")
+    )
+    return (
+        f"node {one['node']} leads ({one['election']}): {what}, "
+        f"{known}{also}{'; ' if cuts else ''}{cuts}"
+    )
+
+
+def _other_topic(obj: Object) -> str:
+    nodes = ", ".join(map(str, obj["nodes"]))
+    name = text.escape(obj["topic"])
+    line = f"topic {name} on {nodes} has topic id {obj['topic_id']}"
+    line += (
+        f", the image has {obj['image_id']}" if obj["image_id"] else ", the image has no such topic"
+    )
+    if obj["removed_offset"] is not None:
+        return f"{line}: it was deleted at offset {obj['removed_offset']} of the metadata log"
+    return f"{line}: it was deleted before, or created after what the image covers"
+
+
+def _ahead(obj: Object) -> str:
+    nodes = " or ".join(map(str, obj["nodes"]))
+    return (
+        f"group {text.quote(obj['group'])} has committed {obj['offset']} of "
+        f"{text.escape(obj['topic'])}-{obj['partition']}, but the log ends at "
+        f"{obj['log_end_offset']} if {nodes} leads"
+    )
+
+
+def _action(obj: Object) -> str:
+    return f"node {obj['node']}: {obj['action']}: {text.escape(obj['path'])}: " + text.escape(
+        obj["reason"]
+    )
+
+
+def _finding(obj: Object) -> str:
+    return f"{obj['severity']} {obj['code']}: {text.escape(obj['path'] or '')}: " + text.escape(
+        obj["message"]
+    )
+
+
+def _step(obj: Object) -> str:
+    lines = [f"step {obj['number']}: {text.escape(obj['text'])}"]
+    if obj["command"]:
+        lines.append(f"  {obj['command']}")
+    if obj["file_name"]:
+        lines.append(f"  {obj['file_name']}: {obj['file']}")
+    return "\n".join(lines)
+
+
+def _times(obj: Object) -> str | None:
+    if obj["spread_ms"] is None:
+        return None
+    spread = wording.duration(obj["spread_ms"] / 1000)
+    first, last = shown(obj["first_timestamp_ms"]), shown(obj["last_timestamp_ms"])
+    return f"volumes from {first} to {last}: {spread} apart"

@@ -1,0 +1,99 @@
+"""The controllers that may win the next election, and the image with which brokers start.
+
+A voter wins with the votes of a majority, and gives its vote only to a candidate whose log is not
+behind its own. So of three voters the one with the second longest log may win too, and then cuts
+what only the longest has. A broker fetches the metadata log of the winner before it decides which
+of its logs are strays, even if its own copy is longer.
+Source: ``KafkaRaftClient``, ``BrokerServer.startup``, ``BrokerMetadataPublisher`` (Kafka 3.9, 4.3).
+"""
+
+from collections.abc import Iterator
+
+from logtool.disk import shell
+from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
+from logtool.metadata import image as metadata_image
+from logtool.metadata.image import MetadataImage
+from logtool.quorum.copy import MetadataCopy
+from logtool.quorum.verdict import Quorum, is_of
+
+
+@dataclass(frozen=True, slots=True)
+class Controllers:
+    """The outcome of the election of a controller."""
+
+    quorum: Quorum
+    may_win: tuple[MetadataCopy, ...]
+    """Copies of voters that a majority of the voters may elect, the furthest first; empty if the
+    copies given are fewer than a majority."""
+    leader: MetadataCopy
+    """The copy whose image the brokers get: the first that may win; without one, the copy that
+    `quorum` keeps."""
+    image: MetadataImage | None
+    """None if the metadata log cannot be read."""
+
+    @property
+    def voters(self) -> tuple[int, ...]:
+        """Return the node ids of the voters; empty if no copy names them."""
+        return tuple(one.node for one in self.quorum.voters or ())
+
+    @property
+    def nodes(self) -> tuple[int | None, ...]:
+        """Return the nodes that may win, the furthest first."""
+        return tuple(one.node for one in self.may_win)
+
+    @property
+    def has_majority(self) -> bool | None:
+        """Return whether a controller can be elected; None if the voters are not known."""
+        return None if self.quorum.voters is None else bool(self.may_win)
+
+    @property
+    def is_sure(self) -> bool:
+        """Return whether all that may win end at the same record."""
+        return len({one.position for one in self.may_win}) == 1
+
+    @property
+    def behind(self) -> int:
+        """Return the offsets at the end of the furthest copy that the leader lacks."""
+        return max(0, self.quorum.keep.log_end - self.leader.log_end)
+
+    @property
+    def unread(self) -> str | None:
+        """Return why the image is not known to its end; None if it is."""
+        return self.image.damage if self.image else "cannot be read"
+
+    @property
+    def is_wrong(self) -> bool:
+        """Return whether a person has to act before the controllers serve, or choose the order."""
+        return not self.has_majority or not self.is_sure or self.quorum.is_grave
+
+    @property
+    def command(self) -> str:
+        """Return the command that compares the copies in full."""
+        return " ".join(["logtool quorum", *(shell.path(one.path) for one in self.quorum.copies)])
+
+
+def elect(quorum: Quorum) -> Controllers:
+    """Return the outcome of the election that the given copies allow."""
+    candidates = [one for one in _of_voters(quorum) if one.is_whole]
+    majority = quorum.majority or 0
+    winners = [
+        one
+        for one in candidates
+        if len([other for other in candidates if other.position <= one.position]) >= majority > 0
+    ]
+    winners.sort(key=lambda one: one.position, reverse=True)
+    leader = winners[0] if winners else quorum.keep
+    try:
+        image = metadata_image.read(leader.path)
+    except UnreadableError:
+        image = None
+    return Controllers(quorum=quorum, may_win=tuple(winners), leader=leader, image=image)
+
+
+def _of_voters(quorum: Quorum) -> Iterator[MetadataCopy]:
+    """Yield the copy of each voter, of several the furthest."""
+    for voter in quorum.voters or ():
+        own = [one for one in quorum.copies if is_of(one, voter)]
+        if own:
+            yield max(own, key=lambda one: one.position)

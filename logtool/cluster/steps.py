@@ -1,0 +1,223 @@
+"""The order of the start, and the commands that lose least.
+
+A leader is chosen by what runs: while the best replica of a partition is the only one that is up,
+no other can be elected. If it is not the one that the controllers kept in sync, a person requests
+an unclean election, which takes a replica that is up. The others then start and cut their ends.
+Source: ``kafka-leader-election.sh``, ``ReplicationControlManager.electLeader`` (Kafka 3.9, 4.3).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from logtool.actions import Action
+from logtool.cluster.controllers import Controllers
+from logtool.cluster.partitions import PartitionOutlook
+from logtool.cluster.volumes import Volume
+from logtool.disk import shell
+from logtool.formats import wording
+from logtool.lazy_dataclass import dataclass
+
+MOST_SAVED = 20
+"""Partitions whose cut records the steps save one by one; the others are counted."""
+_SERVER = "--bootstrap-server HOST:9092"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step for a person."""
+
+    number: int
+    text: str
+    command: str | None = None
+    """Command line for a shell; None if the step has none."""
+    file_name: str | None = None
+    """Name of a file that the command reads; None if it reads none."""
+    file: str | None = None
+    """Content of that file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """A node that starts before other brokers, and the partitions that it shall lead."""
+
+    node: int | None
+    leads: tuple[PartitionOutlook, ...]
+    gives_up: tuple[PartitionOutlook, ...]
+    """Partitions of which it holds a replica that loses more than another one."""
+
+
+def waves(partitions: Iterable[PartitionOutlook]) -> list[Wave]:
+    """Return the nodes that start first, one after the other; empty if the order is no matter."""
+    left = [one for one in partitions if one.is_disputed]
+    found = []
+    while left:
+        nodes = sorted({leader.node for one in left for leader in one.leaders}, key=str)
+        node = max(nodes, key=lambda node: _served(left, node))
+        holding = [one for one in left if node in [leader.node for leader in one.leaders]]
+        leads = tuple(one for one in holding if _is_best(one, node))
+        gives_up = tuple(one for one in holding if not _is_best(one, node))
+        found.append(Wave(node, leads, gives_up))
+        left = [one for one in left if one not in holding]
+    return found
+
+
+def _is_best(one: PartitionOutlook, node: int | None) -> bool:
+    best = one.best
+    return best is not None and any(
+        leader.node == node and leader.cost == best.cost for leader in one.leaders
+    )
+
+
+def _served(left: Sequence[PartitionOutlook], node: int | None) -> tuple[int, int]:
+    """Return a key by which the node that is best for most partitions is the largest."""
+    mine = [one for one in left if _is_best(one, node)]
+    ends = [leader.log_end for one in mine for leader in one.leaders if leader.node == node]
+    return len(mine), sum(ends)
+
+
+def steps(
+    volumes: Sequence[Volume],
+    controllers: Controllers | None,
+    refusals: Sequence[tuple[int | None, Action]],
+    partitions: Sequence[PartitionOutlook],
+) -> list[Step]:
+    """Return the steps in their order."""
+    order = waves(partitions)
+    made = [
+        *_volumes(volumes),
+        *_refusals(refusals),
+        *_quorum(controllers),
+        *_saving(partitions, order),
+        *_start(volumes, controllers, order),
+    ]
+    return [
+        Step(number, text, command, file_name, file)
+        for number, (text, command, file_name, file) in enumerate(made, 1)
+    ]
+
+
+_Draft = tuple[str, str | None, str | None, str | None]
+
+
+def _draft(text: str, command: str | None = None) -> _Draft:
+    return text, command, None, None
+
+
+def _volumes(volumes: Sequence[Volume]) -> Iterator[_Draft]:
+    for one in volumes:
+        if one.status == "absent":
+            where = f" (directory id {one.directory_id})" if one.directory_id else ""
+            replicas = wording.count(one.partitions, "replica")
+            yield _draft(f"find the volume of node {one.node}{where}, which has {replicas}")
+        elif one.is_wrong:
+            why = one.detail or f"is {one.status}"
+            yield _draft(f"do not start with {one.path}: it {why}")
+
+
+def _refusals(refusals: Sequence[tuple[int | None, Action]]) -> Iterator[_Draft]:
+    for node, action in refusals:
+        home = action.path.parent if action.path.is_file() else action.path
+        yield _draft(
+            f"node {node} does not start: {action.path}: {action.reason}",
+            f"logtool plan {shell.path(home)}",
+        )
+
+
+def _quorum(controllers: Controllers | None) -> Iterator[_Draft]:
+    if controllers is None:
+        yield _draft(
+            "give the volume of a controller too: without a metadata log it is not known what the "
+            "brokers should hold"
+        )
+    elif controllers.has_majority is None:
+        yield _draft(
+            "name the voters with --broker-config: no copy of the metadata log names them",
+            controllers.command,
+        )
+    elif not controllers.has_majority:
+        missing = ", ".join(map(str, controllers.quorum.missing_nodes))
+        yield _draft(
+            f"no controller can be elected without the voters {missing}: find them, or give the "
+            "remaining copy other voters with --voters",
+            controllers.command,
+        )
+    elif controllers.quorum.is_grave:
+        yield _draft("look at the copies of the metadata log first", controllers.command)
+
+
+def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> Iterator[_Draft]:
+    """Yield the commands that save what even the chosen leaders cut."""
+    chosen = {id(one): wave.node for wave in order for one in (*wave.leads, *wave.gives_up)}
+    jobs: list[tuple[PartitionOutlook, Path, Path, int | None, int]] = []
+    for one in partitions:
+        node = chosen.get(id(one), one.best_node)
+        leader = next((it for it in one.leaders if it.node == node), None)
+        for cut in leader.cuts if leader else ():
+            jobs.append((one, cut.path, leader.path, cut.node, cut.offsets))  # type: ignore[union-attr]
+    for one, old, new, number, offsets in jobs[:MOST_SAVED]:
+        name = f"{one.topic}-{one.partition}.node-{number}.ndjson"
+        yield _draft(
+            f"save the records of {one.topic}-{one.partition} that node {number} cuts: up to "
+            f"{wording.count(offsets, 'offset')}",
+            f"logtool dump --missing-in {shell.path(new)} -f ndjson {shell.path(old)} "
+            f"> {shell.path(name)}",
+        )
+    if len(jobs) > MOST_SAVED:
+        more = wording.count(len(jobs) - MOST_SAVED, "more copy", "more copies")
+        yield _draft(f"save what {more} cut in the same way; see the partitions above")
+
+
+def _start(
+    volumes: Sequence[Volume], controllers: Controllers | None, order: Sequence[Wave]
+) -> Iterator[_Draft]:
+    if controllers and controllers.may_win and not controllers.is_sure:
+        others = controllers.quorum.majority or 1
+        first, *rest = controllers.nodes
+        voters = [one for one in controllers.voters if one != first]
+        behind = [one for one in voters if one not in rest] + [*rest]
+        named = ", ".join(str(one) for one in (first, *behind[: others - 1]))
+        yield _draft(
+            f"start the controllers {named} alone first: then node {first} is elected, whose "
+            "metadata log is the longest; then start the other controllers"
+        )
+    brokers = sorted(
+        {one.node for one in volumes if one.path and one.node is not None and one.partitions}
+    )
+    for number, wave in enumerate(order, 1):
+        later = [one for one in brokers if one not in [it.node for it in order[:number]]]
+        stopped = ", ".join(map(str, later))
+        but = f", and keep {stopped} stopped" if later else ""
+        count = wording.count(len(wave.leads), "partition")
+        lost = (
+            f"; {wording.count(len(wave.gives_up), 'partition')} lose with it what another node has"
+            if wave.gives_up
+            else ""
+        )
+        yield _draft(
+            f"start broker {wave.node}{but}: it loses least in {count}{lost}. Wait until the "
+            "sessions of the other brokers have ended (broker.session.timeout.ms), and look which "
+            "partitions have no leader",
+            f"kafka-topics.sh {_SERVER} --describe --unavailable-partitions",
+        )
+        name = f"election-{number}.json"
+        yield (
+            f"elect node {wave.node} where it does not lead yet",
+            f"kafka-leader-election.sh {_SERVER} --election-type unclean "
+            f"--path-to-json-file {name}",
+            name,
+            _election(wave.leads),
+        )
+    rest = [one for one in brokers if one not in [it.node for it in order]]
+    if rest and order:
+        yield _draft(f"start the other brokers: {', '.join(map(str, rest))}")
+    elif rest:
+        yield _draft(
+            f"start the controllers, then the brokers {', '.join(map(str, rest))}, in any order"
+        )
+
+
+def _election(leads: Sequence[PartitionOutlook]) -> str:
+    """Return the file for ``kafka-leader-election.sh --path-to-json-file``."""
+    named = [{"topic": one.topic, "partition": one.partition} for one in leads]
+    return json.dumps({"partitions": named})

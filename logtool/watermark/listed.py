@@ -1,0 +1,112 @@
+"""A log dir that was listed for `watermark`, and the load of one of its replicas."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from logtool.checks import root
+from logtool.checks.report import PartitionSummary
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats import clean_shutdown
+from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
+from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
+from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
+from logtool.node.identity import LogDirIdentity
+from logtool.startup.log_dir_start import LogDirStart
+from logtool.startup.plain_partition import PlainLooks
+from logtool.watermark.replica import Replica, measure
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLogDir:
+    """A log dir that was listed."""
+
+    home: LogDirStart
+    node: int | None
+    rows: root.Checkpoints
+    epoch: int | None
+    """Broker epoch in the clean marker, from the last clean stop; None without one."""
+    identity: LogDirIdentity | None = None
+    """Identity of a log dir of Kafka that was given as a whole; None for a partition dir."""
+
+
+@dataclass(slots=True)
+class ReplicaRequest:
+    """One replica to be looked at."""
+
+    broker: ListedLogDir
+    path: Path
+    directory: PartitionDirectory
+    bytes_ahead: int = 0
+    """Bytes of the logs."""
+    log_start: int | None = None
+    """Log start offset outside of the log, once the replica was measured."""
+
+    @property
+    def key(self) -> TopicPartition:
+        """Return topic and partition."""
+        return self.directory.topic, self.directory.partition
+
+
+def load_replica(
+    work: ReplicaRequest, on_bytes: Callable[[int], None], looks: PlainLooks | None
+) -> Replica | UnreadableError:
+    """Measure a replica, once more where a broker took a segment away meanwhile."""
+    found = _loaded_once(work, on_bytes, looks)
+    for _ in range(opening.MOST_LOOKS):
+        if not (isinstance(found, UnreadableError) and files.has_vanished(found)):
+            break
+        found = _loaded_once(work, on_bytes, looks)
+    return found
+
+
+def _loaded_once(
+    work: ReplicaRequest, on_bytes: Callable[[int], None], looks: PlainLooks | None
+) -> Replica | UnreadableError:
+    # The request takes more memory than a replica, and there may be many replicas.
+    request = work.broker.home.request(work.path, work.directory, lambda _, row: row or 0)
+    work.log_start = request.start.log_start or None
+    if request.redpanda:
+        from logtool.watermark import raft
+
+        return raft.measure(request, request.redpanda, work.broker.node, on_bytes)
+    point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
+    return measure(request, work.broker.node, point, on_bytes, looks)
+
+
+def violations(work: ReplicaRequest, replica: Replica) -> Iterator[Finding]:
+    """Yield where the checkpoints contradict the log as its broker would load it."""
+    if replica.usable:
+        first = replica.first_base_offset
+        facts = PartitionSummary(
+            # A broker makes an absent log at the log start.
+            first_base_offset=replica.log_start if first is None else first,
+            log_end_offset=replica.log_end,
+            newest_log=replica.newest_log,
+            made_ns=replica.made_ns,
+        )
+        root_dir = work.broker.home.log_dir
+        yield from root.check_partition_offsets(root_dir, work.key, facts, work.broker.rows)
+
+
+def stopped_epoch(root_dir: LogDir) -> int | None:
+    """Return the broker epoch in the marker of a clean stop; None without one."""
+    marker = root_dir.files.get(FileKind.CLEAN_SHUTDOWN)
+    if marker is None:
+        return None
+    with suppress(UnreadableError):
+        return clean_shutdown.parse(files.read_small(marker.path)).broker_epoch
+    return None
+
+
+def checkpoints(root_dir: LogDir) -> root.Checkpoints:
+    """Return the rows with their lines; what is wrong with a file as such, `LogDirStart` says."""
+    rows = {}
+    for kind in OFFSET_CHECKPOINTS:
+        if kind in root_dir.files:
+            with suppress(UnreadableError):
+                rows[kind] = root_dir.rows(kind)
+    return rows

@@ -1,0 +1,167 @@
+"""``logtool cluster``: volumes of a real cluster, in the right and in the wrong places."""
+
+import shlex
+import shutil
+
+import pytest
+
+WHOLE = ("replica.fetched-at-once", "replica.in-sync", "replica.lagging")
+"""Topics whose only replica in sync has every record."""
+
+
+@pytest.fixture
+def nodes(scenario):
+    """Return the log dirs of a controller and two brokers; node 3 was away, then led."""
+    home = scenario("4.3.1/replicas")
+    return [f"{node}={home / f'node-{node}'}" for node in (1, 2, 3)]
+
+
+@pytest.fixture
+def changed(copy_of):
+    """Return the same log dirs, as copies that may be changed."""
+    home = copy_of("4.3.1/replicas")
+    return [home / f"node-{node}" for node in (1, 2, 3)]
+
+
+def states(result):
+    return {one["node"]: one["status"] for one in result.of_type("volume")}
+
+
+def partitions(result):
+    return {one["topic"]: one for one in result.of_type("partition")}
+
+
+@pytest.mark.parametrize("format", ["table", "markdown"])
+def test_the_exit_status_is_1_if_a_leader_loses_records(run, nodes, format):
+    assert run("cluster", "-f", format, *nodes).status == 1
+
+
+def test_the_volumes_controllers_and_partitions_are_named(run, nodes):
+    result = run("cluster", "-f", "ndjson", *nodes)
+    assert states(result) == dict.fromkeys((1, 2, 3), "online")
+    (controllers,) = result.of_type("controllers")
+    assert (controllers["may_win"], controllers["has_majority"]) == ([1], True)
+    found = partitions(result)
+    for topic in WHOLE:
+        assert (found[topic]["status"], found[topic]["elected"]) == ("in-order", [2]), topic
+    diverged = found["replica.diverged"]
+    assert (diverged["status"], diverged["elected"], diverged["best_leader"]) == (
+        "loses", [2, 3], 2
+    )  # fmt: skip
+    by_node = {one["node"]: one for one in diverged["leaders"]}
+    # The common part of the two logs ends at offset 120.
+    assert (by_node[2]["acknowledged_lost"], by_node[3]["acknowledged_lost"]) == (50, 80)
+    assert [(one["node"], one["offset"]) for one in by_node[3]["cuts"]] == [(2, 120)]
+    (verdict,) = result.of_type("cluster")
+    assert (verdict["start"], verdict["losing"], verdict["strays"]) == ("in-order", 1, 0)
+
+
+def test_the_steps_save_what_is_cut_and_elect_the_best_leader(run, nodes):
+    found = run("cluster", "-f", "ndjson", *nodes).of_type("step")
+    saving = [one["command"] for one in found if "--missing-in" in (one["command"] or "")]
+    (words,) = map(shlex.split, saving)
+    saved = run(*words[1 : words.index(">")])
+    # The records of node 3 that node 2, the better leader, does not have.
+    assert len(saved.of_type("record")) == 50
+    (elects,) = (one for one in found if one["file"])
+    assert '"replica.diverged"' in elects["file"]
+
+
+def test_the_whole_cluster_in_order_is_status_0(run, nodes):
+    result = run("cluster", "-f", "ndjson", "--topic", "*in-sync", *nodes)
+    assert result.status == 0
+    (verdict,) = result.of_type("cluster")
+    assert (verdict["start"], verdict["partitions"]) == ("start", 1)
+
+
+def test_a_missing_volume_makes_the_answer_incomplete(run, nodes):
+    result = run("cluster", "-f", "ndjson", *nodes[:2])
+    assert result.status == 4
+    assert states(result)[3] == "absent"
+    assert result.objects[-1]["complete"] is False
+    diverged = partitions(result)["replica.diverged"]
+    assert (diverged["missing"], diverged["may_be_leaderless"]) == ([3], True)
+    (leader,) = diverged["leaders"]
+    assert (leader["node"], leader["may_be_lost"]) == (2, None)
+
+
+def test_without_the_controller_no_controller_is_elected(run, nodes):
+    result = run("cluster", "-f", "ndjson", *nodes[1:])
+    assert result.status == 4
+    (controllers,) = result.of_type("controllers")
+    assert (controllers["has_majority"], controllers["missing"]) == (False, [1])
+    (verdict,) = result.of_type("cluster")
+    assert verdict["start"] == "do-not-start"
+
+
+def test_a_volume_under_another_node_is_swapped(run, nodes):
+    swapped = [nodes[0], nodes[1].replace("2=", "3=", 1), nodes[2].replace("3=", "2=", 1)]
+    result = run("cluster", "-f", "ndjson", *swapped)
+    assert result.status == 1
+    found = {one["node"]: (one["status"], one["given_node"]) for one in result.of_type("volume")}
+    assert (found[2], found[3]) == (("swapped", 3), ("swapped", 2))
+    # The rest is judged as if each volume were in its place.
+    whole = partitions(run("cluster", "-f", "ndjson", *nodes))
+    assert partitions(result) == whole
+
+
+def test_a_volume_of_another_cluster_takes_no_part(run, changed):
+    meta = changed[2] / "meta.properties"
+    meta.write_text(meta.read_text().replace("cluster.id=", "cluster.id=x"))
+    result = run("cluster", "-f", "ndjson", *changed)
+    assert result.status == 4  # the volume of node 3 is missing
+    named = [one["status"] for one in result.of_type("volume") if one["node"] == 3]
+    assert named == ["other-cluster", "absent"]
+    assert partitions(result)["replica.in-sync"]["missing"] == [3]
+
+
+def test_of_two_copies_of_a_volume_the_newer_is_judged(run, changed, tmp_path):
+    old = tmp_path / "old"
+    shutil.copytree(changed[2], old)
+    for log in (old / "__cluster_metadata-0").glob("*.log"):
+        log.unlink()
+    (old / "__cluster_metadata-0" / f"{0:020d}.log").write_bytes(b"")
+    result = run("cluster", "-f", "ndjson", old, *changed)
+    assert result.status == 1
+    named = {one["path"]: one["status"] for one in result.of_type("volume")}
+    assert named[str(old)] == "doubled"
+    assert named[str(changed[2])] == "online"
+
+
+def test_a_directory_id_of_another_node_is_moved(run, changed):
+    meta = changed[1] / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=2", "node.id=5"))
+    result = run("cluster", "-f", "ndjson", *changed)
+    assert result.status == 4
+    assert (states(result)[5], states(result)[2]) == ("moved", "absent")
+
+
+def test_a_topic_that_was_made_again_becomes_a_stray(run, changed):
+    file = changed[2] / "replica.in-sync-0" / "partition.metadata"
+    old = "AAAAAAAAAAAAAAAAAAAAZw"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([lines[0], f"topic_id: {old}"]) + "\n")
+    result = run("cluster", "-f", "ndjson", *changed)
+    assert result.status == 1
+    found = partitions(result)["replica.in-sync"]
+    assert (found["strays"], found["missing"], found["elected"]) == ([3], [3], [2])
+    (other,) = result.of_type("other-topic")
+    assert (other["topic"], other["topic_id"], other["nodes"]) == ("replica.in-sync", old, [3])
+    assert other["image_id"] == found["topic_id"]
+
+
+def test_a_node_in_sync_without_a_copy_may_lead_with_an_empty_log(run, changed):
+    shutil.rmtree(changed[1] / "replica.in-sync-0")
+    result = run("cluster", "-f", "ndjson", "--topic", "replica.in-sync", *changed)
+    assert result.status == 1
+    found = partitions(result)["replica.in-sync"]
+    assert (found["status"], found["missing"], found["away"]) == ("loses", [2], [])
+    worst = next(one for one in found["leaders"] if one["node"] == 2)
+    assert (worst["is_new"], worst["log_end_offset"], worst["acknowledged_lost"]) == (True, 0, 120)
+    assert [(cut["node"], cut["offset"]) for cut in worst["cuts"]] == [(3, 0)]
+
+
+def test_a_partition_dir_is_no_volume(run, changed):
+    result = run("cluster", *changed[:2], changed[2] / "replica.in-sync-0")
+    assert result.status == 4
+    assert "replica.in-sync-0: " in result.stderr

@@ -1,0 +1,158 @@
+"""The outlook of a partition, and the order in which nodes start, from what leaders cost."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from logtool.cluster.partitions import LeaderOutlook, PartitionOutlook, outlook
+from logtool.cluster.steps import steps, waves
+from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.metadata.state import MetadataImage
+from logtool.watermark.election import choices
+from logtool.watermark.replica import Replica
+from logtool.watermark.replica_group import group_replicas
+
+SAFE, MAYBE, LOSES, UNKNOWN = (0, 0), (0, 5), (3, 2), (0, None)
+
+
+def leader(node: int, cost: tuple[int, int | None], *, elected: bool = True) -> LeaderOutlook:
+    return LeaderOutlook(
+        node=node,
+        path=Path(f"/mnt/{node}/orders-0"),
+        election="clean" if elected else "unclean",
+        may_be_elected=elected,
+        log_end=100 - (cost[1] or 0),
+        high_watermark=None,
+        acknowledged_lost=cost[0],
+        may_be_lost=cost[1],
+        cuts=(),
+        open_transaction=None,
+    )
+
+
+def partition(
+    *leaders: LeaderOutlook, topic: str = "orders", missing: tuple[int, ...] = (),
+    in_sync: tuple[int, ...] = (1, 2, 3), strays: tuple[int, ...] = (), nowhere: int = 0,
+) -> PartitionOutlook:  # fmt: skip
+    return PartitionOutlook(
+        topic=topic, partition=0, topic_id="id", image_leader=1, in_sync=in_sync, eligible=(),
+        leaders=leaders, missing=missing, away=missing, strays=strays, nowhere=nowhere,
+    )  # fmt: skip
+
+
+STATUSES = {
+    "all have everything": (partition(leader(1, SAFE), leader(2, SAFE)), "in-order", False),
+    "one lacks what may count": (partition(leader(1, SAFE), leader(2, MAYBE)), "may-lose", True),
+    "each lacks what may count":
+        (partition(leader(1, MAYBE), leader(2, MAYBE)), "may-lose", False),
+    "one lacks an unknown number":
+        (partition(leader(1, SAFE), leader(2, UNKNOWN)), "may-lose", True),
+    "one lacks what was acknowledged":
+        (partition(leader(1, SAFE), leader(2, LOSES)), "loses", True),
+    "one that is not elected lacks it":
+        (partition(leader(1, SAFE), leader(2, LOSES, elected=False)), "in-order", False),
+    "one that is not elected is better":
+        (partition(leader(1, LOSES), leader(2, SAFE, elected=False)), "loses", True),
+    "none is elected": (partition(leader(1, SAFE, elected=False)), "leaderless", True),
+    "no copy has all": (partition(leader(1, SAFE), nowhere=4), "loses", False),
+    "one in sync is missing":
+        (partition(leader(1, SAFE), missing=(3,)), "may-be-leaderless", True),
+    "one out of sync is missing":
+        (partition(leader(1, SAFE), missing=(3,), in_sync=(1,)), "in-order", False),
+    "one is a stray": (partition(leader(1, SAFE), strays=(2,), in_sync=(1,)), "stray", False),
+    "all are strays": (partition(strays=(1, 2)), "stray", False),
+    "there is no copy": (partition(missing=(1, 2)), "no-copy", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_the_status_is_the_gravest_that_may_happen(name: str) -> None:
+    found, status, is_disputed = STATUSES[name]
+    assert (found.status, found.is_disputed) == (status, is_disputed)
+    assert bool(waves([found])) == is_disputed
+
+
+ELR = "eligible.leader.replicas.version"
+ELECTIONS = {
+    "any replica in sync may be the last one":
+        (0, (1, 2, 3), (), 1, (1, 2, 3), {1, 2, 3}, False),
+    "the last one may be missing": (0, (1, 2, 3), (), 2, (1, 2), {1, 2}, True),
+    "a replica out of sync is not elected": (0, (1, 2), (), 1, (2, 3), {2}, True),
+    "all in sync are missing": (0, (1,), (), 1, (2, 3), set(), True),
+    "with ELR the last leader is elected": (1, (1, 2, 3), (), 2, (1, 2, 3), {1, 2, 3}, False),
+    "a missing one is fenced first": (1, (1, 2, 3), (), 2, (1, 2), {1, 2}, True),
+    "a missing one stays eligible": (1, (1, 2), (), 2, (1, 3), set(), True),
+    "with one in sync at least, a missing one is fenced first":
+        (1, (1, 2), (), 1, (1, 3), {1}, True),
+    "a missing eligible one stays eligible": (1, (1,), (2,), 2, (1, 3), set(), True),
+    "an eligible one comes back": (1, (1,), (2,), 2, (1, 2), {1, 2}, False),
+}  # fmt: skip
+"""ELR level, ISR, ELR, least in sync, nodes that start; nodes that may lead; perhaps none leads."""
+
+
+@pytest.mark.parametrize("name", ELECTIONS)
+def test_the_order_of_the_fencing_decides_who_may_lead(name: str) -> None:
+    level, isr, elr, least, nodes, elected, may_be_leaderless = ELECTIONS[name]
+    state = PartitionRecord("id", 0, (1, 2, 3), isr, isr[0], 5, 9, (), elr, ())
+    image = MetadataImage(
+        topics={"orders": "id"}, names={"id": "orders"}, partitions={"id": {0: state}},
+        features={ELR: level},
+    )  # fmt: skip
+    replicas = [replica(node) for node in nodes]
+    group = group_replicas(replicas, state, least)
+    assert group is not None
+    stops = dict.fromkeys(nodes, True) if level else {}
+    group = replace(group, choices=tuple(choices(group, state, state, least, stops)))
+    found = outlook(replicas, group, image)
+    assert {*found.elected_nodes} == elected
+    assert found.may_be_leaderless == may_be_leaderless
+
+
+def replica(node: int, end: int = 10, **values: object) -> Replica:
+    return Replica(
+        path=Path(f"/mnt/{node}/orders-0"), topic="orders", partition=0, node=node,
+        outcome="loads", log_end=end, epochs=((0, 0),), topic_id="id", **values,
+    )  # fmt: skip
+
+
+def test_an_empty_log_that_leads_costs_all() -> None:
+    state = PartitionRecord("id", 0, (1, 2), (1, 2), 1, 5, 9, (), (), ())
+    image = MetadataImage(topics={"orders": "id"}, partitions={"id": {0: state}})
+    whole = replica(1, checkpointed=8, high_watermark=8)
+    new = replace(replica(2, 0), epochs=(), is_new=True)
+    group = group_replicas([whole, new], state)
+    assert group is not None
+    group = replace(group, choices=tuple(choices(group, state, state, 1, {})))
+    found = outlook([whole], group, image)
+    assert (found.status, found.missing, found.away, found.best_node) == ("loses", (2,), (), 1)
+    (worst,) = (one for one in found.elected if one.node == 2)
+    assert (worst.is_new, worst.acknowledged_lost, worst.may_be_lost) == (True, 8, 2)
+    assert [(cut.node, cut.offset, cut.offsets) for cut in worst.cuts] == [(1, 0, 10)]
+
+
+def test_the_node_that_is_best_for_most_partitions_starts_first() -> None:
+    mine = [
+        partition(leader(1, MAYBE), leader(2, SAFE), topic="a"),
+        partition(leader(1, LOSES), leader(2, SAFE), topic="b"),
+        partition(leader(1, SAFE), leader(2, MAYBE), topic="c"),
+        partition(leader(3, SAFE), leader(4, MAYBE), topic="d"),
+        partition(leader(1, SAFE), leader(2, SAFE), topic="e"),
+    ]
+    found = [
+        (wave.node, [one.topic for one in wave.leads], [one.topic for one in wave.gives_up])
+        for wave in waves(mine)
+    ]
+    assert found == [(2, ["a", "b"], ["c"]), (3, ["d"], [])]
+
+
+def test_the_steps_elect_the_partitions_that_the_node_shall_lead() -> None:
+    mine = [partition(leader(1, MAYBE), leader(2, SAFE), topic="a b")]
+    found = steps((), None, (), mine)
+    assert [one.number for one in found] == list(range(1, len(found) + 1))
+    (elects,) = (one for one in found if one.file)
+    assert elects.file is not None
+    assert json.loads(elects.file) == {"partitions": [{"topic": "a b", "partition": 0}]}
+    assert elects.command is not None
+    assert elects.command.endswith(f"--path-to-json-file {elects.file_name}")
