@@ -55,6 +55,7 @@ SECTIONS = {
         "kafka-dump-log": "Print what kafka-dump-log.sh of Kafka 4.4 prints; takes its options.",
         "stat": "Show sizes, counts, codecs, producers, time span and rate of logs.",
         "lookup": "Find the segment, batch and record of an offset or a timestamp.",
+        "remote": "Show and check what tiered storage holds, and what only it holds.",
         "groups": "Show groups, members, committed offsets and lag from __consumer_offsets.",
         "metadata": "Show the KRaft metadata log: topics, brokers, settings, and their changes.",
     },

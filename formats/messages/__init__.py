@@ -7,4 +7,5 @@
 `settings`           the settings whose values are not sensitive
 `secrets`            the fields of records that are secret
 `cluster_metadata`   the records that the image of the cluster is made of
+`remote_log`         events of remote log segments
 """

@@ -16,6 +16,7 @@ NOT_FOR_A_LOG_DIR = {
     "kafka-dump-log": "takes the command line of Kafka's tool, which names files",
     "may-delete": "is about one directory, which is named",
     "metadata": "reads the metadata log, which no other partition dir holds",
+    "remote": "reads the partitions of __remote_log_metadata, which no other log dir holds",
     "undelete": "takes what waits for its deletion, which is nothing here",
     "undo": "takes an undo directory, which lies outside of every log dir",
     "watermark simulate": "plays a scenario",

@@ -29,12 +29,14 @@ SMALL = {
     "checkpoint lint": "reads small files and the ends of logs",
 }
 _NAMES = "reads little more than names"
+REMOTE = ("remote lineage", "remote verify")
 ONE_BY_ONE = {
     "dump": "prints in the order of the files, at the pace of its reader",
     "dump-index": "prints in the order of the files, at the pace of its reader",
     "lookup": "reads one partition up to one record",
     "sanity": "measures times, which other threads or a limit would change",
     "groups": "replays one partition after the other, so that memory stays flat",
+    **dict.fromkeys(REMOTE, "replays one partition after the other, and reads one object"),
     "scan": "Spark divides the work: --master and --conf",
     **dict.fromkeys(("retention", "cleaner", "space", "trim"), _NAMES),
 }
@@ -69,7 +71,7 @@ NO_VERDICT = {
 SUMS = "its rows are few, or all of them make up the answer; head cuts them"
 NO_ROWS_TO_CUT = {
     **dict.fromkeys(
-        ("groups", "salvage", "undelete",
+        ("groups", *REMOTE, "salvage", "undelete",
          "doctor", "report", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump-index", "quorum", "cluster", "dirs",
          "may-delete", "checkpoint show", "checkpoint lint", "retention", "cleaner", "space",
@@ -81,7 +83,7 @@ NO_ROWS_TO_CUT = {
 }  # fmt: skip
 ORDERED = {
     **dict.fromkeys(
-        ("groups", "salvage", "undelete",
+        ("groups", *REMOTE, "salvage", "undelete",
          "doctor", "report", "verify", "scrub", "plan", "recover", "rebuild-index", "diff",
          "sanity", "watermark", "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum",
          "cluster", "dirs", "may-delete", "checkpoint show", "retention", "cleaner", "space",
@@ -91,7 +93,7 @@ ORDERED = {
 }  # fmt: skip
 WHOLE = {
     **dict.fromkeys(
-        ("groups", "salvage", "undelete",
+        ("groups", *REMOTE, "salvage", "undelete",
          "doctor", "report", "verify", "scrub", "stat", "plan", "recover", "rebuild-index", "diff",
          "sanity", "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "cluster", "dirs",
          "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
@@ -101,7 +103,7 @@ WHOLE = {
 }  # fmt: skip
 NO_START = {
     **dict.fromkeys(
-        ("groups",
+        ("groups", *REMOTE,
          "verify", "scrub", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
          "quorum", "dirs", "may-delete", "salvage", "undelete", "retention", "space", "trim",
@@ -115,13 +117,18 @@ WITHOUT = {
     "--jobs": {**NO_LOG, **SMALL, **ONE_BY_ONE},
     "--max-rate": {
         **NO_LOG, **SMALL,
-        **{name: why for name, why in ONE_BY_ONE.items() if name not in ("groups", "dump")},
+        **{
+            name: why for name, why in ONE_BY_ONE.items()
+            if name not in ("groups", "dump", *REMOTE)
+        },
     },
     "--max-duration": {
         **NO_LOG, **SMALL, **ALL_OR_NONE,
         **{
             name: why for name, why in ONE_BY_ONE.items()
-            if name not in ("sanity", "groups", "retention", "cleaner", "space", "dump", "trim")
+            if name not in (
+                "sanity", "groups", "retention", "cleaner", "space", "dump", "trim", *REMOTE
+            )
         },
     },
     "--fail-on": {**NO_LOG, **NO_VERDICT},

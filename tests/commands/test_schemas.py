@@ -1,4 +1,5 @@
 import json
+import shutil
 from importlib.resources import files
 
 import answers
@@ -21,7 +22,7 @@ FILES = {"recover": "plan", "undelete": "salvage"}
 SCHEMAS |= {command: SCHEMAS[name] for command, name in FILES.items()}
 HERE = [name for name in SCHEMAS if name != "scan"]
 """Commands that print without Spark; tests/pipeline/test_cli.py has `scan`."""
-GROUPS = ("checkpoint", "metadata")
+GROUPS = ("checkpoint", "metadata", "remote")
 """Commands that stand before another word."""
 OF_EACH_SHAPE = (
     "compacted-tx-0", "compacted.keys-0", "tx.mixed-0", "__consumer_offsets-0",
@@ -100,6 +101,16 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
 
     def of_each_shape(name):
         return small_log_dir(scenario(name), tmp_path / name, *OF_EACH_SHAPE)
+
+    def tiered(part):
+        return scenario("tiered/4.3.1") / part
+
+    def damaged_tiers(part):
+        copied = tmp_path / "tiers" / part
+        if not copied.exists():
+            shutil.copytree(tiered(part), copied)
+            shutil.rmtree(next(copied.glob("aged-0-*" if part == "objects" else "aged-1")))
+        return copied
 
     scrubbed = ("--state", tmp_path / "scrub.db")
     runs = {
@@ -244,6 +255,12 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         "trim": lambda: [
             ["--free", "1M", scenario("4.3.1/clean"), tmp_path / "missing"],
             ["--free", "1M", "--apply", scenario("4.3.1/clean")],
+        ],
+        "remote": lambda: [
+            ["lineage", tiered("data")],
+            ["lineage", damaged_tiers("data")],
+            ["verify", "--rsm", "local", tiered("objects"), tiered("data")],
+            ["verify", "--rsm", "local", damaged_tiers("objects"), tmp_path / "missing"],
         ],
         "undo": lambda: [["--list", _applied(run, copy_of), tmp_path / "missing"]],
         "watermark": lambda: [

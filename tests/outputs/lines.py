@@ -208,6 +208,8 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "dirs": ("{}", "-v {}", "{} {other}"),
     "may-delete": ("{partition}", "{partition} --among {other}", "-v {partition} --among {}"),
     "cluster": ("{}", "-v 1={} {other}"),
+    "remote lineage": ("{}", "--segments -v {}", "--at 2026-11-24 {}"),
+    "remote verify": ("--rsm local {}", "--rsm aiven -v {} {other}"),
     "quorum": ("{}", "-v {} {other}", "--voters 1@controller-1:9093 {}",
                "--apply --voters 1@controller-1:9093 {losses} {copy}"),
     "lookup": (

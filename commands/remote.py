@@ -1,0 +1,183 @@
+"""``logtool remote``: tiered storage. Writes nothing."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.program.lazy_group import add, help_text, new_app
+from logtool.commands.program.spread import Without, spread
+from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
+
+
+class Plugin(StrEnum):
+    """Storage plugins whose objects logtool knows."""
+
+    AIVEN = "aiven"
+    LOCAL = "local"
+
+
+class ContentLevel(StrEnum):
+    """The depth of a check of the log of a segment."""
+
+    BATCHES = "batches"
+    RECORDS = "records"
+
+
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="Show the state at TIME, by the timestamps of the records: milliseconds, a time such"
+        " as 2026-11-22T10:30:00Z (UTC without a zone), a date, or -2h (also s, m, d, w).",
+    ),
+]
+Segments = Annotated[
+    bool, typer.Option("--segments", help="Also show a row for each remote segment.")
+]
+
+Rsm = Annotated[
+    Plugin,
+    typer.Option(
+        "--rsm",
+        help="The storage plugin that wrote the objects: that of Aiven, or LocalTieredStorage,"
+        " which Kafka has for tests.",
+    ),
+]
+Prefix = Annotated[
+    str,
+    typer.Argument(
+        metavar="PREFIX",
+        help="Folder or URL below which the objects are, such as s3://bucket/prefix.",
+        show_default=False,
+    ),
+]
+MetadataDirs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH...",
+        help="Log dirs with the metadata of the segments; a local path or a URL. Default: the log"
+        " dirs in --broker-config, otherwise none: the objects are checked by themselves.",
+        show_default=False,
+    ),
+]
+LevelOption = Annotated[
+    ContentLevel,
+    typer.Option("--level", help="batches: check each batch. records: also decode each record."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataInputs(options.Inputs):
+    """Log dirs that may be left out."""
+
+    paths: MetadataDirs = None
+
+
+def remote() -> None:
+    """Show and check what tiered storage holds, and what only it holds."""
+
+
+@spread
+def lineage(
+    *,
+    inputs: options.Inputs,
+    at: At = None,
+    segments: Segments = False,
+    fail_on: options.FailOn = Severity.WARNING,
+    running: Annotated[options.Running, Without("jobs")],
+    printing: options.Printing,
+) -> None:
+    """Show where each range of offsets is: in remote storage, in local segments, or nowhere.
+
+    logtool replays the records of __remote_log_metadata in log dirs of one cluster as brokers do,
+    and compares the remote segments of each partition with its local segments, its log start offset
+    and its leader epochs. Give the log dirs of all brokers: each has some partitions of the topic.
+
+    A range is in 'both' parts, only in the 'remote' or the 'local' part, 'nowhere', 'deleted' from
+    remote storage with nothing before it, or 'unknown', because the topic lacks older records.
+    Findings are: offsets that are nowhere; copies and deletions that did not finish; segments that
+    brokers do not use; segments of deleted topics; segments that were deleted although retention
+    keeps them; records that brokers drop or cannot read; and partitions of the topic that are
+    absent.
+
+    Examples:
+      logtool remote lineage /mnt/broker-1 /mnt/broker-2 /mnt/broker-3
+      logtool remote lineage --topic orders --segments /var/lib/kafka/data
+      logtool remote lineage --at 2026-11-22T10:30:00Z --json /var/lib/kafka/data
+
+    The state at a moment:
+
+    --at replays the records before the first one with a later timestamp. The local part of that
+    moment is not known, so only the remote part is shown.
+
+    Deletions:
+
+    logtool compares a deletion with retention.ms and retention.bytes of today, and names it only if
+    both keep the segment whatever the size of the local part was. If a setting may be in the
+    broker's own file, give it with --broker-config.
+
+    Exit status:
+      0    complete: nothing found at or above --fail-on
+      1    findings at or above --fail-on
+      2
+      4    ...; or no partition of __remote_log_metadata is there
+      6
+      130
+
+    """
+    from logtool.commands.views.remote_lineage import run
+
+    status = run(inputs, running, printing, at=at, segments=segments, fail_on=fail_on)
+    raise typer.Exit(status)
+
+
+@spread
+def verify(
+    *,
+    prefix: Prefix,
+    inputs: MetadataInputs,
+    rsm: Rsm,
+    level: LevelOption = ContentLevel.BATCHES,
+    fail_on: options.FailOn = Severity.WARNING,
+    running: Annotated[options.Running, Without("jobs")],
+    printing: options.Printing,
+) -> None:
+    """Check the objects of tiered storage, and compare them with __remote_log_metadata.
+
+    PREFIX is where the storage plugin writes; each PATH is a log dir of the cluster. Without a PATH
+    the objects are checked by themselves: each segment has all its objects, sizes and manifest
+    agree, every batch is whole, and indexes fit the log. With log dirs, every copied segment must
+    have its objects, and every object must belong to a segment; sizes, offsets and leader epochs
+    must agree.
+
+    If the plugin encrypts, logtool has no key: it checks objects, sizes and manifests, and says how
+    many segments it could not read.
+
+    Examples:
+      logtool remote verify --rsm aiven s3://bucket/tiered /mnt/broker-1 /mnt/broker-2
+      logtool remote verify --rsm aiven --topic orders s3://bucket/tiered
+      logtool remote verify --rsm local /tmp/kafka-tiered-storage /var/lib/kafka/data
+
+    Exit status:
+      0    complete: nothing found at or above --fail-on
+      1    findings at or above --fail-on
+      2
+      4    ...; or no object of the plugin is there
+      6
+      130
+
+    """
+    from logtool.commands.views.remote_verify import run
+
+    status = run(prefix, inputs, running, printing, plugin=rsm, level=level.value, fail_on=fail_on)
+    raise typer.Exit(status)
+
+
+app = new_app(help=help_text(remote))
+app.callback(help=help_text(remote))(remote)
+for _name, _function in (("lineage", lineage), ("verify", verify)):
+    add(app, _name, _function)

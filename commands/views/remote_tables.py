@@ -1,0 +1,147 @@
+"""The objects that `remote` prints: logtool.remote/1."""
+
+from typing import Final
+
+from logtool.commands.output import OutputSettings
+from logtool.commands.printing import terminal, text
+from logtool.commands.printing.writers import Object
+from logtool.remote.contents import CONTENTS
+from logtool.remote.lineage import PLACES
+from logtool.schemas.columns import Column, Kind, Table, count, offset, size, timed
+from logtool.schemas.document import Document
+from logtool.schemas.tables import FINDING
+
+_STATES = ("copy-started", "copy-finished", "delete-started", "delete-finished")
+_DELETIONS = ("delete-marked", "delete-started", "delete-finished")
+_NOT_HERE = "no log dir that was given has the partition, or --at was given"
+_NOT_REMOTE = "remote storage has no offset of the partition"
+
+
+def _text(name: str, meaning: str, value: str, null: str | None = None) -> Column:
+    return Column(name, Kind.STRING, meaning, null=null, value=value)
+
+
+def _number(name: str, meaning: str, value: str, null: str | None = None) -> Column:
+    return Column(name, Kind.INT32, meaning, null=null, value=value)
+
+
+_OF_SEGMENT = (
+    _text("topic", "name of the topic", "lineage.remote.topic"),
+    _number("partition", "number of the partition", "lineage.remote.number"),
+)
+METADATA: Final = Table("metadata-partition", "partition of __remote_log_metadata that was read", (
+    Column("path", Kind.PATH, "the partition dir"),
+    _number("partition", "number of the partition", "number"),
+    offset("log_start_offset", "first offset of the log", value="log_start"),
+    offset("log_end_offset", "offset behind the last record that was read", value="log_end"),
+    count("records", "records that were read"),
+    count("missing_records", "offsets from 0 to the end without a record that was read"),
+    count("unknown_records", "records of a type or version that is not known"),
+    count("keyed_records", "records with a key"),
+    *timed("first_ms", "timestamp of the first record", "there is no record"),
+    *timed("last_ms", "largest timestamp", "there is no record"),
+), note="The copy of a partition of the topic with the metadata of remote segments.",
+    type="metadata-partition", made_from="logtool.remote.loading:MetadataLog")  # fmt: skip
+PARTITION: Final = Table("partition", "partition with remote segments", (
+    _text("topic", "name of the topic", "remote.topic"),
+    _text("topic_id", "id of the topic", "remote.topic_id"),
+    _number("partition", "number of the partition", "remote.number"),
+    _number("metadata_partition", "partition of __remote_log_metadata with its records",
+            "metadata.number"),
+    Column("path", Kind.PATH, "partition dir of the furthest local copy", null=_NOT_HERE),
+    offset("log_start_offset", "row of log-start-offset-checkpoint; 0 without one", _NOT_HERE,
+           "log_start"),
+    offset("local_start_offset", "first offset of the first local segment", _NOT_HERE,
+           "local_start"),
+    offset("log_end_offset", "end of the furthest local copy", _NOT_HERE, "log_end"),
+    offset("remote_start_offset", "first offset that brokers find in remote storage", _NOT_REMOTE,
+           "remote_start"),
+    offset("remote_end_offset", "offset behind the last that brokers find in remote storage",
+           _NOT_REMOTE, "remote_end"),
+    size("remote_bytes", "size of the copied segments"),
+    count("copied", "segments that are copied and not deleted"),
+    count("copying", "segments whose copy is not finished"),
+    count("deleting", "segments whose deletion is not finished"),
+    count("deleted", "deleted segments of which records are left"),
+    count("unjudged_deletions", "deletions that are not compared with retention, because a setting "
+          "may be in the broker's own file"),
+    Column("deletion", Kind.STRING, "state of the deletion of all segments", null="none began",
+           words=_DELETIONS, value="remote.deletion_word"),
+), note="One partition with its remote and its local part.", type="partition",
+    made_from="logtool.remote.lineage:PartitionLineage")  # fmt: skip
+RANGE: Final = Table("range", "range of offsets in the same place", (
+    *_OF_SEGMENT,
+    offset("first_offset", "first offset"),
+    offset("last_offset", "last offset"),
+    _number("leader_epoch", "leader epoch of the offsets", "leader_epoch", "no file gives it"),
+    Column("place", Kind.STRING, "where the offsets are: in both parts, in one of them, nowhere, "
+           "deleted in the past, or not known", words=PLACES),
+    count("segments", "remote segments in which brokers find them"),
+), note="Offsets of one leader epoch that are in the same place.", type="range",
+    made_from="logtool.remote.lineage:LineageRange")  # fmt: skip
+SEGMENT: Final = Table("remote-segment", "remote segment", (
+    _text("topic", "name of the topic", "topic"),
+    _number("partition", "number of the partition", "partition"),
+    _text("segment_id", "id of the segment", "segment.segment_id"),
+    offset("first_offset", "first offset", value="segment.start_offset"),
+    offset("last_offset", "last offset", value="segment.end_offset"),
+    Column("state", Kind.STRING, "state by the last record", words=_STATES,
+           value="segment.state_word"),
+    Column("referenced", Kind.BOOL, "whether brokers find offsets in it",
+           value="segment.is_referenced"),
+    Column("forgotten", Kind.BOOL, "whether a null value removed it", value="segment.is_forgotten"),
+    size("bytes", "size of its log", "segment.size"),
+    Column("leader_epochs", Kind.PAIRS, "leader epochs, each with its first offset in the segment",
+           value="segment.leader_epochs"),
+    _number("broker", "node id of the broker that copied it", "segment.broker_id"),
+    Column("max_timestamp_ms", Kind.INT64, "largest timestamp of its records", "ms since 1970",
+           value="segment.max_timestamp_ms"),
+    Column("copy_started_ms", Kind.INT64, "time at which the copy began", "ms since 1970",
+           value="segment.started_ms"),
+    Column("copy_finished_ms", Kind.INT64, "time at which the copy was finished", "ms since 1970",
+           "it was not", value="segment.copied_ms"),
+    Column("delete_started_ms", Kind.INT64, "time at which the deletion began", "ms since 1970",
+           "none began", value="segment.deleting_ms"),
+    Column("delete_finished_ms", Kind.INT64, "time at which the deletion was finished",
+           "ms since 1970", "it was not", value="segment.deleted_ms"),
+    offset("record_offset", "offset of its first record in the partition of __remote_log_metadata",
+           value="segment.record_offset"),
+), note="One remote segment, as the records of __remote_log_metadata have it.",
+    type="remote-segment",
+    made_from="logtool.commands.views.remote_lineage:ListedSegment")  # fmt: skip
+OBJECTS: Final = Table("remote-objects", "segment in remote storage", (
+    _text("topic", "name of the topic", "objects.name.topic"),
+    _text("topic_id", "id of the topic", "objects.name.topic_id"),
+    _number("partition", "number of the partition", "objects.name.partition"),
+    _text("segment_id", "id of the segment", "objects.name.segment_id"),
+    Column("path", Kind.PATH, "the object with the log, or another one without it",
+           value="objects.path"),
+    offset("base_offset", "first offset by the name of the objects",
+           value="objects.name.base_offset"),
+    offset("first_offset", "first offset of the batches", "the batches were not read"),
+    offset("last_offset", "last offset of the batches", "the batches were not read"),
+    Column("objects", Kind.INT32, "objects of the segment", "count", value="object_count"),
+    size("bytes", "size of the objects", "objects.bytes"),
+    Column("log_bytes", Kind.INT64, "size of the log, unpacked", "bytes", "not known",
+           value="result.log_size"),
+    Column("content", Kind.STRING, "whether every batch was checked, or is encrypted, or could not "
+           "be read",
+           words=CONTENTS, value="result.content"),
+    Column("state", Kind.STRING, "state by the last record in __remote_log_metadata",
+           null="no log dirs were given, or no record names the segment", words=_STATES),
+), note="The objects of one segment, and what was checked of them.", type="remote-objects",
+    made_from="logtool.remote.verification:CheckedSegment")  # fmt: skip
+DOCUMENT: Final = Document(
+    name="remote",
+    title="Objects that logtool remote prints",
+    tables=(METADATA, PARTITION, RANGE, SEGMENT, OBJECTS, FINDING),
+)
+
+
+def finding_line(obj: Object, settings: OutputSettings) -> str:
+    """Return a finding as a line of a table."""
+    severity = obj["severity"]
+    label = terminal.paint_stdout(f"{severity.upper():<7}", severity, settings.color)
+    place = text.escape(str(obj["path"]))
+    place += "" if obj["position"] is None else f" @{obj['position']}"
+    return f"{label}  {obj['code']}  {place}  {text.escape(obj['message'])}"

@@ -1,0 +1,18 @@
+"""Tiered storage: the remote segments of partitions, by their metadata: the engine of `remote`.
+
+`segments`     remote segments and their states, replayed event by event
+`loading`      one partition of ``__remote_log_metadata``, read to its end or to a moment
+`local`        the copies of partitions in log dirs: their segments, ends and leader epochs
+`coverage`     offsets by leader epoch that brokers find in remote storage
+`lineage`      one partition with both parts, and the faults of it
+`deletions`    remote segments that were deleted although their records were in retention
+`findings`     the rules for these
+`run`          over log dirs
+`objects`      names of objects, by the storage plugin that wrote them
+`contents`     the log and the indexes in the objects of one segment
+`object_findings`  the rules for objects
+`verification` over the objects below a prefix
+
+The rules are those of ``RemoteLogManager``, ``RemoteLogMetadataCache``,
+``RemoteLogLeaderEpochState`` and ``ConsumerTask`` (Kafka 3.9 and 4.2).
+"""
