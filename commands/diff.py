@@ -6,13 +6,15 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program import case_paths
+from logtool.commands.program.case_paths import TakesCases
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Sources(options.AnyInputs):
+class Sources(TakesCases, options.AnyInputs):
     """Arguments for the copies to compare: DIR in place of PATH."""
 
     paths: Annotated[
@@ -130,6 +132,7 @@ def diff(
       130
 
     """
+    case_paths.require(inputs.given(), crcs=True)
     if fingerprint or check:
         if identical or digest or (fingerprint and check):
             names = "--fingerprint, --check, --identical and --digest"

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
+from logtool.commands.program import case_paths, parsing
+from logtool.commands.program.case_inputs import CaseInputs
 from logtool.commands.program.spread import spread
 from logtool.disk import files
 from logtool.errors import UsageError
@@ -162,7 +163,7 @@ class GapChoices:
 @spread
 def gaps(
     *,
-    inputs: options.AnyInputs,
+    inputs: CaseInputs,
     shown: GapChoices,
     running: options.Running,
     printing: options.Printing,
@@ -239,5 +240,7 @@ def gaps(
 
     """
     from logtool.commands.views.gaps import run
+
+    case_paths.require(inputs.given(), records=True)
 
     raise typer.Exit(run(inputs, shown, running, printing))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands.output import OutputSettings
-from logtool.commands.program import parsing
+from logtool.commands.program import case_paths, parsing
 from logtool.commands.program.broker_config import NO_CONFIG, BrokerConfig
 from logtool.commands.program.broker_config import load as load_broker_config
 from logtool.commands.program.cell_options import CsvEscaped, CsvSafe, Fields
@@ -288,7 +288,8 @@ class Inputs:
         """Return the paths of `texts` with the node ids of ``ID=DIR``; UsageError as `given`."""
         from logtool.log import inputs
 
-        return [inputs.parse_node_dir(text, self.path_of) for text in self.texts()]
+        found = [inputs.parse_node_dir(text, self.path_of) for text in self.texts()]
+        return case_paths.with_cases(found, taken=getattr(self, "takes_cases", False))
 
     def with_buckets(self) -> "inputs.GivenPaths":
         """Return the same as `resolved`; a bucket of AutoMQ and its metadata log are one path."""

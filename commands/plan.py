@@ -8,9 +8,15 @@ import typer
 from logtool.commands import options
 from logtool.commands.program import check_options, start_options
 from logtool.commands.program.bucket_inputs import BucketInputs
+from logtool.commands.program.case_paths import TakesCases
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.spread import spread
 from logtool.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs(TakesCases, BucketInputs):
+    """Inputs of `plan`, which also takes case files."""
 
 
 class RecoveryPolicy(StrEnum):
@@ -66,7 +72,7 @@ class Timing:
 @spread
 def plan(
     *,
-    inputs: BucketInputs,
+    inputs: PlanInputs,
     broker: start_options.StartingBroker,
     timing: Timing,
     strategy: RecoveryOptions,

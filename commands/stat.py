@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program import case_paths
+from logtool.commands.program.case_inputs import CaseInputs
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 
@@ -61,7 +63,7 @@ Sort = Annotated[
 @spread
 def stat(
     *,
-    inputs: options.AnyInputs,
+    inputs: CaseInputs,
     level: Level = StatLevel.BATCHES,
     segments: Segments = False,
     sort: Sort = SortBy.PATH,
@@ -111,6 +113,9 @@ def stat(
       130  ...; the summary shows what was counted
 
     """
+    case_paths.require(
+        inputs.given(), records=level is StatLevel.RECORDS, blocks=level is StatLevel.QUICK
+    )
     if level is StatLevel.QUICK:
         from logtool.commands.views import sizes
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program.case_inputs import CaseInputs
 from logtool.commands.program.coordinator_options import (
     LOCAL_BROKER,
     BootstrapServer,
@@ -41,7 +42,7 @@ MaxAge = Annotated[
 @spread
 def txns(
     *,
-    inputs: options.AnyInputs,
+    inputs: CaseInputs,
     every: Every = False,
     only_open: Open = False,
     now: Annotated[str | None, now_option("Compute ages")] = None,

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import check_options, parsing
+from logtool.commands.program import case_paths, check_options, parsing
+from logtool.commands.program.case_inputs import CaseInputs
 from logtool.commands.program.spark_options import Spark
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
@@ -77,7 +78,7 @@ WrongTopic = Annotated[
 @spread
 def verify(
     *,
-    inputs: options.AnyInputs,
+    inputs: CaseInputs,
     sample: Sample = None,
     level: LevelOption = LevelChoice.BATCHES,
     shown: check_options.FindingOptions,
@@ -131,6 +132,7 @@ def verify(
     """
     from logtool.commands.views.verify import run
 
+    case_paths.require(inputs.given(), records=level is LevelChoice.RECORDS, crcs=wrong_topic)
     _check_engine(engine, running, resume, spark)
     status = run(
         inputs, running, printing,

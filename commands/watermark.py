@@ -7,13 +7,14 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program import check_options, start_options
+from logtool.commands.program.case_paths import TakesCases
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaDirs(options.AnyLocalInputs):
+class ReplicaDirs(TakesCases, options.AnyLocalInputs):
     """Arguments for the directories to read: DIR in place of PATH."""
 
     paths: Annotated[

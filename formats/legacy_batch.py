@@ -94,7 +94,7 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
         raise FormatError("compressed wrapper with a null value", LOG_OVERHEAD)
     stream = outer.value
     if outer.magic == 0 and codec == compression.LZ4:
-        stream = _with_sound_lz4_checksum(stream)
+        stream = with_sound_lz4_checksum(stream)
     inner = compression.decompress(codec, memoryview(stream), limit)
     # Gone through twice: a list of a million messages takes many times their bytes.
     last = next(iter(deque(_entries(inner), maxlen=1)), None)
@@ -185,7 +185,7 @@ def _parse_bytes(entry: memoryview, position: int) -> tuple[bytes | None, int]:
     return bytes(entry[position : position + length]), position + length
 
 
-def _with_sound_lz4_checksum(stream: bytes) -> bytes:
+def with_sound_lz4_checksum(stream: bytes) -> bytes:
     """Mend the descriptor checksum that old producers computed over the wrong bytes."""
     if stream[_LZ4_FLAGS:_LZ4_CHECKSUM] != _LZ4_DESCRIPTOR or len(stream) <= _LZ4_CHECKSUM:
         return stream

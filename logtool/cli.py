@@ -41,6 +41,7 @@ SECTIONS = {
     "Judge": {
         "report": "Write one page: what is wrong, what the next start does, a map of the damage.",
         "scrub": "Check every segment once in a cycle, a share at each run.",
+        "case": "Write log dirs into one file without payload, to send it to somebody who helps.",
         "gaps": "List every missing offset, with the reason.",
         "txns": "Show producers and transactions, and find hanging transactions.",
         "retention": "Show what retention deletes when, and what keeps the rest.",

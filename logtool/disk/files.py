@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -43,6 +43,8 @@ _LEAST_SHARE = 8 * 1024 * 1024
 _NAME = attrgetter("name")
 _MOST_LISTINGS = 100
 """Times that a directory is listed again: cleaning changes names some twenty times in a row."""
+CHANGED = "user.logtool.changed"
+"""Extended attribute with the ``ctime`` of the file that an expanded one stands for, in ns."""
 READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 """Flags with which every file is opened."""
 
@@ -260,6 +262,16 @@ def device_of(path: Path) -> int | None:
         return path.stat().st_dev
     except OSError:
         return None
+
+
+def changed_ns(path: Path) -> int:
+    """Return when the status of a local file last changed (``ctime``), in ns; OSError.
+
+    Of a file that was expanded from a case file, it is that of the file in the log dir.
+    """
+    with suppress(OSError, ValueError):
+        return int(os.getxattr(path, CHANGED, follow_symlinks=False))
+    return path.stat().st_ctime_ns
 
 
 class LogFile:

@@ -149,5 +149,5 @@ def _has_closed_end(partition: Path) -> bool:
 def _is_copy(file: File) -> bool:
     """Return whether the modification time of a file was set, as a copy with times sets it."""
     with suppress(OSError):
-        return file.path.stat().st_ctime_ns > file.mtime_ns + _TOLERANCE_NS
+        return files.changed_ns(file.path) > file.mtime_ns + _TOLERANCE_NS
     return False

@@ -33,6 +33,7 @@ MORE = {
     "report": ("--output", "../saved.md"),
     "salvage": ("--output", "../saved"),
     "scrub": ("--state", "../state.db"),
+    "case": ("--output", "../case.tar.zst"),
     "trim": ("--free", "1K"),
 }
 """Options without which a command does nothing."""

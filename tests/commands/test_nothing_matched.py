@@ -15,6 +15,7 @@ READING = {
     ("stat",): (), ("gaps",): (), ("watermark",): (), ("diff",): (), ("txns",): (), ("sanity",): (),
     ("rebuild-index",): (), ("retention",): (), ("cleaner",): (), ("space",): (),
     ("report",): ("--output", "report.html"),
+    ("case",): ("--output", "case.tar.zst"),
     ("trim",): ("--free", "1M"), ("scrub",): ("--state", "scrub.db"),
     ("salvage",): ("--output", "saved"), ("undelete",): ("--output", "saved"),
     ("checkpoint", "show"): (), ("checkpoint", "lint"): (),
@@ -24,7 +25,7 @@ READING = {
 """The commands that read paths, with the options that they need.
 
 `scan` needs Spark. `groups` always reads one topic, and `dirs` always reads log dirs."""
-SELECTING = [name for name in READING if name[0] not in ("lookup", "metadata")]
+SELECTING = [name for name in READING if name[0] not in ("case", "lookup", "metadata")]
 LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
 """The commands that take --files-from."""
 SELECTIONS = (

@@ -60,6 +60,7 @@ NO_VERDICT = {
     "gaps": "the verdict is whether a gap may mean loss",
     "sanity": "the verdict is what the checks of a broker do not see",
     "scan": "writes findings as a table",
+    "case": "prints what is in a file, which is no fault",
     "txns": "the verdict is whether a transaction hangs",
     "checkpoint show": "prints what is there; --max-unflushed has a verdict",
     "retention": "prints what will be deleted, which is no fault",
@@ -71,7 +72,7 @@ NO_VERDICT = {
 SUMS = "its rows are few, or all of them make up the answer; head cuts them"
 NO_ROWS_TO_CUT = {
     **dict.fromkeys(
-        ("groups", *REMOTE, "salvage", "undelete",
+        ("groups", "case", *REMOTE, "salvage", "undelete",
          "doctor", "report", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump-index", "quorum", "cluster", "dirs",
          "may-delete", "checkpoint show", "checkpoint lint", "retention", "cleaner", "space",
@@ -83,7 +84,7 @@ NO_ROWS_TO_CUT = {
 }  # fmt: skip
 ORDERED = {
     **dict.fromkeys(
-        ("groups", *REMOTE, "salvage", "undelete",
+        ("groups", "case", *REMOTE, "salvage", "undelete",
          "doctor", "report", "verify", "scrub", "plan", "recover", "rebuild-index", "diff",
          "sanity", "watermark", "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum",
          "cluster", "dirs", "may-delete", "checkpoint show", "retention", "cleaner", "space",
@@ -93,7 +94,7 @@ ORDERED = {
 }  # fmt: skip
 WHOLE = {
     **dict.fromkeys(
-        ("groups", *REMOTE, "salvage", "undelete",
+        ("groups", "case", *REMOTE, "salvage", "undelete",
          "doctor", "report", "verify", "scrub", "stat", "plan", "recover", "rebuild-index", "diff",
          "sanity", "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "cluster", "dirs",
          "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
@@ -103,7 +104,7 @@ WHOLE = {
 }  # fmt: skip
 NO_START = {
     **dict.fromkeys(
-        ("groups", *REMOTE,
+        ("groups", "case", *REMOTE,
          "verify", "scrub", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
          "quorum", "dirs", "may-delete", "salvage", "undelete", "retention", "space", "trim",
@@ -114,7 +115,7 @@ NO_START = {
 }  # fmt: skip
 ONE_PARTITION = "looks at one partition dir"
 WITHOUT = {
-    "--jobs": {**NO_LOG, **SMALL, **ONE_BY_ONE},
+    "--jobs": {**NO_LOG, **SMALL, **ONE_BY_ONE, "case": "writes one file, byte after byte"},
     "--max-rate": {
         **NO_LOG, **SMALL,
         **{
@@ -158,7 +159,7 @@ WITHOUT = {
     },
     "--partition": {
         **NO_LOG, "quorum": "looks at one partition, the metadata log",
-        "may-delete": ONE_PARTITION,
+        "may-delete": ONE_PARTITION, "case": "a part of a log dir has other answers",
         **dict.fromkeys(METADATA, "the metadata log has one partition"),
     },
     "--kafka-version": {**NO_LOG, **NO_START},

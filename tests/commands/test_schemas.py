@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 from importlib.resources import files
 
@@ -87,6 +88,12 @@ def _torn(source, target):
     return log.parent
 
 
+def _with_pipe(log_dir):
+    """Return a log dir with an entry that is no file."""
+    os.mkfifo(log_dir / "pipe")
+    return log_dir
+
+
 def _applied(run, copy_of):
     """Return a log dir that a command changed."""
     home = copy_of("4.3.1/clean")
@@ -118,6 +125,11 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         "scrub": lambda: [
             [*scrubbed, "--cycle", "1d", damaged_log.parent, tmp_path / "missing"],
             [*scrubbed, "--status"],
+        ],
+        "case": lambda: [
+            ["--output", tmp_path / "case.tar.zst", _with_pipe(damaged_log.parent)],
+            ["--show", tmp_path / "case.tar.zst"],
+            ["--output", tmp_path / "other.tar.zst", tmp_path / "missing"],
         ],
         "doctor": lambda: [
             [damaged_log.parent],

@@ -41,6 +41,7 @@ NOT_RECORDED = {
     "scan": "needs Spark, and has tests of its own",
     "report": "prints what doctor prints, and writes the time into its file",
     "scrub": "writes a state file with inodes, which differ from run to run",
+    "case": "writes a file with times, which differ from run to run",
     "generate": "writes man/ and completions/, which are committed and compared by a test",
 }
 """Commands of which only the help is recorded, with the reason."""
