@@ -73,14 +73,15 @@ def test_the_current_directory_is_taken(run, home, tmp_path, monkeypatch, name, 
     directory = home if place == "log dir" else home / PARTITION.get(name, "codec-none-0")
     monkeypatch.chdir(directory)
     words = [*name.split(), *MORE.get(name, ())]
-    if name in ("salvage", "scrub", "report"):
-        words[-1] = str(tmp_path / "saved.md")
+    target = tmp_path / ("saved.tar.zst" if name == "case" else "saved.md")
+    if name in ("salvage", "scrub", "report", "case"):
+        words[-1] = str(target)
     more: tuple[object, ...] = ()
     if name == "lookup" and place == "log dir":
         more = ("--topic", "codec-none", "--partition", 0)
     given = run(*words, "-f", "ndjson", *more, directory)
-    (tmp_path / "saved.md").unlink() if name == "scrub" else None
-    shutil.rmtree(tmp_path / "saved.md", ignore_errors=True)
+    target.unlink() if name in ("scrub", "case") else None
+    shutil.rmtree(target, ignore_errors=True)
     assumed = run(*words, "-f", "ndjson", *more)
     assert given.status in (0, 1)
     assert subjects(assumed) == subjects(given)

@@ -26,6 +26,9 @@ READING = {
 
 `scan` needs Spark. `groups` always reads one topic, and `dirs` always reads log dirs."""
 SELECTING = [name for name in READING if name[0] not in ("case", "lookup", "metadata")]
+NOT_ENOUGH = [("undelete",), ("cluster",)]
+"""Commands for which a log dir with the topic is not enough: one needs what is deleted, the other
+the log dirs of all nodes."""
 LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
 """The commands that take --files-from."""
 SELECTIONS = (
@@ -132,7 +135,7 @@ def test_paths_from_a_file_have_to_match_too(run, log_dir, foreign, tmp_path, na
         assert_named(result.stderr, path, *chosen)
 
 
-@pytest.mark.parametrize("name", [n for n in SELECTING if n != ("undelete",)], ids=words)
+@pytest.mark.parametrize("name", [n for n in SELECTING if n not in NOT_ENOUGH], ids=words)
 def test_one_log_dir_with_the_topic_is_enough(run, log_dir, tmp_path, name):
     other = tmp_path / "other"
     shutil.copytree(log_dir, other)
@@ -203,4 +206,6 @@ def test_every_command_that_selects_partitions_is_in_this_table():
         tuple(one.name.split()) for one in commands for option in one.options
         if "--topic" in option.names and one.name.split()[0] != "metadata"
     }  # fmt: skip
-    assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",), ("dirs",)}
+    # `remote` reads the topic with the metadata of remote segments, or a bucket.
+    remote = {("remote", "lineage"), ("remote", "verify")}
+    assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",), ("dirs",), *remote}
