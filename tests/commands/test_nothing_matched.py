@@ -11,7 +11,7 @@ from logtool.commands.program.command_tree import read_tree
 
 READING = {
     ("verify",): (), ("doctor",): (), ("plan",): (), ("recover",): (), ("dump",): (),
-    ("dump-index",): (), ("cluster",): (),
+    ("dump-index",): (),
     ("stat",): (), ("gaps",): (), ("watermark",): (), ("diff",): (), ("txns",): (), ("sanity",): (),
     ("rebuild-index",): (), ("retention",): (), ("cleaner",): (), ("space",): (),
     ("trim",): ("--free", "1M"), ("scrub",): ("--state", "scrub.db"),
@@ -22,7 +22,7 @@ READING = {
 }  # fmt: skip
 """The commands that read paths, with the options that they need.
 
-`scan` needs Spark. `groups` always reads one topic, and `dirs` always reads log dirs."""
+`scan` needs Spark. `groups` always reads one topic, `dirs` and `cluster` always read log dirs."""
 SELECTING = [name for name in READING if name[0] not in ("lookup", "metadata")]
 LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
 """The commands that take --files-from."""
@@ -147,9 +147,7 @@ def test_one_log_dir_with_the_topic_is_enough(run, log_dir, tmp_path, name):
 def test_a_log_dir_without_partitions_is_a_sound_input(run, log_dir, name):
     shutil.rmtree(log_dir / "orders-0")
     result = run(*name, *READING[name], *paths_for(name, log_dir), "-f", "json")
-    # A cluster is not judged without a metadata log.
-    is_incomplete = name in (("dump-index",), ("cluster",))
-    assert result.status == (4 if is_incomplete else 0), result.stderr
+    assert result.status == (4 if name == ("dump-index",) else 0), result.stderr
     assert "nothing-matched" not in [item.get("reason") for item in result.items]
 
 
@@ -201,4 +199,4 @@ def test_every_command_that_selects_partitions_is_in_this_table():
         tuple(one.name.split()) for one in commands for option in one.options
         if "--topic" in option.names and one.name.split()[0] != "metadata"
     }  # fmt: skip
-    assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",), ("dirs",)}
+    assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",), ("dirs",), ("cluster",)}
