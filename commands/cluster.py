@@ -26,10 +26,22 @@ class ClusterDirs(options.LocalInputs):
     ] = None
 
 
+Controller = Annotated[
+    int | None,
+    typer.Option(
+        "--controller",
+        metavar="ID",
+        help="Assume that this controller wins the election. Default: the one with the longest"
+        " metadata log that may win.",
+    ),
+]
+
+
 @spread
 def cluster(
     *,
     inputs: ClusterDirs,
+    controller: Controller = None,
     kafka_version: start_options.KafkaVersion = None,
     fail_on: options.FailOn = Severity.WARNING,
     running: options.Running,
@@ -58,6 +70,7 @@ def cluster(
       doubled        another volume of the same node has the same directory.id, or also a metadata
                      log; logtool judges the volume with the newer metadata log
       moved          the metadata log knows the directory.id of another node
+      ahead          it has a snapshot of the metadata log that no controller has
       absent         a node of the cluster has this volume, and it was not given
 
     All other states are those of 'logtool dirs'. The time of a volume is that of the last record in
@@ -73,11 +86,12 @@ def cluster(
       stray              copies get names that end in -stray: their topic id is not in the image
       no-copy            no volume has a copy
 
-    The image is that of the controller with the longest metadata log that may win the election;
-    brokers fetch it before they load their partitions. After a stop of all nodes, controllers take
-    all brokers out of the ISR one by one and keep the last one, so that any replica in sync may
-    lead, also one whose volume is older than the others. With eligible leader replicas (KIP-966)
-    the last leader is elected by itself only once all eligible replicas came back.
+    The image is that of the controller with the longest metadata log that may win the election (see
+    --controller); brokers fetch it before they load their partitions. After a stop of all nodes,
+    controllers take all brokers out of the ISR one by one and keep the last one, so that any
+    replica in sync may lead, also one whose volume is older than the others. With eligible leader
+    replicas (KIP-966) the last leader is elected by itself only once all eligible replicas came
+    back. A replica in sync without a copy begins with an empty log, and may lead with it.
 
     Exit status:
       0    complete: the nodes may start in any order, and nothing is lost
@@ -91,4 +105,13 @@ def cluster(
     """
     from logtool.commands.views.cluster import run
 
-    raise typer.Exit(run(inputs, running, printing, kafka_version=kafka_version, fail_on=fail_on))
+    raise typer.Exit(
+        run(
+            inputs,
+            running,
+            printing,
+            kafka_version=kafka_version,
+            controller=controller,
+            fail_on=fail_on,
+        )
+    )

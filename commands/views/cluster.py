@@ -35,6 +35,7 @@ def run(
     printing: options.Printing,
     *,
     kafka_version: str | None,
+    controller: int | None,
     fail_on: Severity,
 ) -> Exit:
     """Print the volumes of a cluster and what their start does; return the exit status."""
@@ -60,6 +61,7 @@ def run(
         selection=given.selection,
         run=running.run(report),
         configured=parse_named(voters, broker_config.VOTERS) if voters else None,
+        controller=controller,
         summary=summary,
     )
     return report.consume(job, ClusterPrinter(report), fail_on)

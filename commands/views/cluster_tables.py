@@ -12,7 +12,7 @@ VOLUME: Final = Table("volume", "volume of a node", (
     Column("path", Kind.PATH, "the log dir", null=_NOT_GIVEN),
     Column("status", Kind.STRING, "state of the volume", words=(
         "online", "cordoned", "offline", "absent", "unregistered", "metadata", "unidentified",
-        "unknown", "other-cluster", "swapped", "doubled", "moved")),
+        "unknown", "other-cluster", "swapped", "doubled", "moved", "ahead")),
     Column("detail", Kind.STRING, "reason of the state", null="the state says all"),
     Column("given_node", Kind.INT32, "node id on the command line", null="no id was given"),
     Column("node", Kind.INT32, "node id in meta.properties, or of the node that lacks the volume",

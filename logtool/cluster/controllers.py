@@ -27,8 +27,8 @@ class Controllers:
     """Copies of voters that a majority of the voters may elect, the furthest first; empty if the
     copies given are fewer than a majority."""
     leader: MetadataCopy
-    """The copy whose image the brokers get: the first that may win; without one, the copy that
-    `quorum` keeps."""
+    """The copy whose image the brokers get: the one that is wanted, else the first that may win;
+    without one, the copy that `quorum` keeps."""
     image: MetadataImage | None
     """None if the metadata log cannot be read."""
 
@@ -73,8 +73,11 @@ class Controllers:
         return " ".join(["logtool quorum", *(shell.path(one.path) for one in self.quorum.copies)])
 
 
-def elect(quorum: Quorum) -> Controllers:
-    """Return the outcome of the election that the given copies allow."""
+def elect(quorum: Quorum, wanted: int | None = None) -> Controllers:
+    """Return the outcome of the election that the given copies allow.
+
+    Of the nodes that may win, the one `wanted` is taken to win, else that with the longest log.
+    """
     candidates = [one for one in _of_voters(quorum) if one.is_whole]
     majority = quorum.majority or 0
     winners = [
@@ -83,7 +86,8 @@ def elect(quorum: Quorum) -> Controllers:
         if len([other for other in candidates if other.position <= one.position]) >= majority > 0
     ]
     winners.sort(key=lambda one: one.position, reverse=True)
-    leader = winners[0] if winners else quorum.keep
+    named = [one for one in winners if one.node == wanted]
+    leader = next(iter(named or winners), quorum.keep)
     try:
         image = metadata_image.read(leader.path)
     except UnreadableError:

@@ -101,6 +101,8 @@ class ClusterRun:
     run: Run = field(default_factory=Run)
     configured: tuple[Voter, ...] | None = None
     """The voters of a static quorum, from the configuration; None if not given."""
+    controller: int | None = None
+    """Node that is taken to win the election of a controller; None: that with the longest log."""
     summary: ActionSummary = field(default_factory=ActionSummary)
 
     def __iter__(self) -> Iterator[Item]:
@@ -160,7 +162,7 @@ class ClusterRun:
                 copies.append(item)
             else:
                 yield item
-        return elect(judge(copies, self.configured)) if copies else None
+        return elect(judge(copies, self.configured), self.controller) if copies else None
 
     def _starts(self, nodes: Sequence[Node]) -> Generator[Item, None, list[LogDirStart]]:
         """Return the start of each log dir."""

@@ -17,6 +17,7 @@ from logtool.cluster.volumes import Volume
 from logtool.disk import shell
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
+from logtool.metadata.image import DIRECTORY
 
 MOST_SAVED = 20
 """Partitions whose cut records the steps save one by one; the others are counted."""
@@ -110,6 +111,13 @@ def _volumes(volumes: Sequence[Volume]) -> Iterator[_Draft]:
             where = f" (directory id {one.directory_id})" if one.directory_id else ""
             replicas = wording.count(one.partitions, "replica")
             yield _draft(f"find the volume of node {one.node}{where}, which has {replicas}")
+        elif one.status == "ahead" and one.path:
+            log = one.path / DIRECTORY
+            yield _draft(
+                f"move the metadata log of node {one.node} out of the log dir: {one.path} "
+                f"{one.detail}; without it the node fetches all from the controllers",
+                f"mv {shell.path(log)} {shell.path(f'node-{one.node}{DIRECTORY}')}",
+            )
         elif one.is_wrong:
             why = one.detail or f"is {one.status}"
             yield _draft(f"do not start with {one.path}: it {why}")

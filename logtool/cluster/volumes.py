@@ -4,7 +4,12 @@
 finds the id of another node on its volume does not start. Of two volumes of one node with the same
 directory id, or with a metadata log each, only one may start; the one whose metadata log is newer
 is taken. A controller refuses a broker with a directory id that another broker has registered.
-Source: ``MetaPropertiesEnsemble``, ``ClusterControlManager.registerBroker`` (Kafka 3.9 and 4.3).
+
+A broker cuts its metadata log to that of the controllers, but keeps its snapshots, and begins with
+the newest one even if no controller has come that far. It then leads and follows by a state that
+the controllers do not know. Without ``__cluster_metadata-0`` it fetches all from the controllers.
+Source: ``MetaPropertiesEnsemble``, ``ClusterControlManager.registerBroker``, ``KafkaRaftClient``,
+``KafkaMetadataLog.truncateToEndOffset`` (Kafka 3.9 and 4.3).
 """
 
 from collections import Counter
@@ -25,7 +30,7 @@ from logtool.node.node import Node
 from logtool.quorum.voters import Voter
 
 WRONG = frozenset(
-    {"other-cluster", "swapped", "doubled", "moved", "absent", "offline", "unidentified"}
+    {"other-cluster", "swapped", "doubled", "moved", "absent", "offline", "unidentified", "ahead"}
 )
 """States of volumes that a person has to look at before the start."""
 _NO_IMAGE = (-1, -1)
@@ -60,7 +65,7 @@ class Volume:
     cluster_id: str | None
     directory_id: str | None
     status: str
-    """State as in `dirs`, or ``other-cluster``, ``swapped``, ``doubled`` or ``moved``."""
+    """State as in `dirs`, or a state that only several volumes together show."""
     detail: str | None = None
     """Reason of the state; None if the state says all."""
     partitions: int = 0
@@ -238,6 +243,13 @@ def _status(
     )
     if owner is not None and owner != node:
         return "moved", f"the metadata log knows directory id {own} of node {owner}"
+    end = one.image.snapshot_offset if one.image else 0
+    if image and end > image.offset:
+        text = (
+            f"has a snapshot of the metadata log that ends at {end}, but the controllers have "
+            f"{image.offset}: the node begins with a state that no controller knows"
+        )
+        return "ahead", text
     if state is None:
         return "unknown", None
     if state.status == "unknown" and one.identity.has_metadata_log and node not in registered:

@@ -95,9 +95,15 @@ def restore(copies: Copies, of: Situation, work: Path) -> dict[int, Path]:
     return homes
 
 
-def predicted(copies: Copies, homes: Mapping[int, Path]) -> tuple[int, Answer]:
-    """Return the exit status and the objects of ``logtool cluster``."""
+def predicted(
+    copies: Copies, homes: Mapping[int, Path], controller: int | None = None
+) -> tuple[int, Answer]:
+    """Return the exit status and the objects of ``logtool cluster``.
+
+    The one who won counts if several controllers may win, and their metadata logs differ.
+    """
     command = [sys.executable, "-m", "logtool", "cluster", "-f", "ndjson"]
+    command += [] if controller is None else ["--controller", str(controller)]
     command += ["--kafka-version", ".".join(copies.version.split(".")[:2])]
     if copies.version.startswith("3."):
         file = next(iter(homes.values())).parent / "cluster.properties"
@@ -108,7 +114,19 @@ def predicted(copies: Copies, homes: Mapping[int, Path]) -> tuple[int, Answer]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 4):
         raise AssertionError(f"status {done.returncode}: {done.stderr}")
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+    answer = [json.loads(line) for line in done.stdout.splitlines()]
+    if not answer or answer[-1]["type"] != "summary":
+        raise AssertionError(f"no summary: {done.stderr}")
+    return done.returncode, answer
+
+
+def mend(homes: Mapping[int, Path], answer: Answer) -> int:
+    """Move metadata logs away as the steps say; return their number."""
+    ahead = [one for one in answer if one["type"] == "volume" and one["status"] == "ahead"]
+    for one in ahead:
+        log = Path(one["path"]) / "__cluster_metadata-0"
+        log.rename(Path(one["path"]).with_name(f"away-{one['node']}"))
+    return len(ahead)
 
 
 @dataclass
@@ -121,7 +139,11 @@ class Seen:
     """Offset to which a broker cut a partition last."""
     strays: set[tuple[str, int]] = field(default_factory=set)
     joined: set[int] = field(default_factory=set)
-    """Brokers that clients saw."""
+    """Brokers that clients saw at the end."""
+    ended: set[int] = field(default_factory=set)
+    """Nodes whose process ended by itself."""
+    at_rest: bool = False
+    """False if the time was over before all brokers had joined and nothing changed any more."""
     controller: int | None = None
     """Leader in the quorum-state of the controllers."""
 
@@ -133,6 +155,7 @@ class Seen:
             "strays": sorted(self.strays),
             "joined": sorted(self.joined),
             "controller": self.controller,
+            "ended": sorted(self.ended),
         }
 
 
@@ -144,6 +167,8 @@ def from_json(row: Mapping[str, Any]) -> Seen:
         strays={(name, node) for name, node in row["strays"]},
         joined={*row["joined"]},
         controller=row["controller"],
+        ended={*row.get("ended", ())},
+        at_rest=True,
     )
 
 
@@ -155,6 +180,7 @@ def start(copies: Copies, of: Situation, homes: Mapping[int, Path], deadline_s: 
         fleet.launch(*(node for node in fleet.all_nodes if node in homes), log_dirs=homes)
         _rest(fleet, of, seen, time.monotonic() + deadline_s)
         for node, broker in fleet.nodes.items():
+            seen.ended |= set() if broker.pid else {node}
             for name, offset in _CUT.findall(broker.log):
                 seen.cuts[name, node] = int(offset)
     finally:
@@ -197,6 +223,7 @@ def _rest(fleet: Fleet, of: Situation, seen: Seen, deadline: float) -> None:
         has_leaders = all(leader >= 0 for leader, _ in found.values())
         still = time.monotonic() - since
         if whole and follows and still > (4 if has_leaders else 15):
+            seen.at_rest = True
             return
 
 
@@ -242,6 +269,8 @@ def _nodes(of: Situation, answer: Answer, seen: Seen) -> list[str]:
         )
         if (wanted is None and is_wrong) or (wanted and wanted not in statuses.get(node, set())):
             found.append(f"node {node}: predicted {statuses.get(node)}, is {wanted or 'in order'}")
+    if refused := seen.ended & {*of.starting}:
+        found.append(f"nodes {sorted(refused)} ended by themselves")
     if seen.joined != {*of.starting}:
         found.append(f"brokers: expected {of.starting}, joined {sorted(seen.joined)}")
     (controllers,) = (one for one in answer if one["type"] == "controllers")

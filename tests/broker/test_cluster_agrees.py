@@ -38,8 +38,10 @@ def test_what_is_predicted_for_each_partition_is_what_the_start_does(
     given = copies(kafka_version)
     of = situations.situation(number, given.controllers, MOMENTS)
     homes = situations.restore(given, of, tmp_path)
+    situations.mend(homes, situations.predicted(given, homes)[1])
     status, answer = situations.predicted(given, homes)
-    seen = situations.start(given, of, homes, 300)
+    seen = situations.start(given, of, homes, 600)
+    assert seen.at_rest
     assert situations.differences(given, of, answer, seen) == []
     assert status == (4 if of.kind == "missing" else 1)
     assert len(seen.leaders) >= 7

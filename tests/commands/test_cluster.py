@@ -161,6 +161,27 @@ def test_a_node_in_sync_without_a_copy_may_lead_with_an_empty_log(run, changed):
     assert [(cut["node"], cut["offset"]) for cut in worst["cuts"]] == [(3, 0)]
 
 
+@pytest.mark.parametrize("chosen", [("--topic", "nosuch"), ("--partition", "99")])
+def test_a_selection_without_a_partition_is_incomplete(run, nodes, chosen):
+    result = run("cluster", *chosen, *nodes)
+    assert result.status == 4
+    assert " ".join(chosen) in result.stderr
+
+
+def test_a_snapshot_that_no_controller_has_is_named_with_the_remedy(run, changed):
+    log = changed[1] / "__cluster_metadata-0"
+    newest = max(log.glob("*.checkpoint"), default=None)
+    assert newest is not None
+    newest.rename(log / f"{9999:020d}-{7:010d}.checkpoint")
+    result = run("cluster", "-f", "ndjson", *changed)
+    assert result.status == 1
+    assert states(result)[2] == "ahead"
+    commands = [shlex.split(one["command"]) for one in result.of_type("step") if one["command"]]
+    assert [words[:2] for words in commands if words[0] == "mv"] == [["mv", str(log)]]
+    (verdict,) = result.of_type("cluster")
+    assert verdict["start"] == "do-not-start"
+
+
 def test_a_partition_dir_is_no_volume(run, changed):
     result = run("cluster", *changed[:2], changed[2] / "replica.in-sync-0")
     assert result.status == 4

@@ -11,7 +11,7 @@ from logtool.commands.program.command_tree import read_tree
 
 READING = {
     ("verify",): (), ("doctor",): (), ("plan",): (), ("recover",): (), ("dump",): (),
-    ("dump-index",): (), ("cluster",): (),
+    ("dump-index",): (),
     ("stat",): (), ("gaps",): (), ("watermark",): (), ("diff",): (), ("txns",): (), ("sanity",): (),
     ("rebuild-index",): (), ("retention",): (), ("cleaner",): (), ("space",): (),
     ("report",): ("--output", "report.html"),
@@ -24,11 +24,8 @@ READING = {
 }  # fmt: skip
 """The commands that read paths, with the options that they need.
 
-`scan` needs Spark. `groups` always reads one topic, and `dirs` always reads log dirs."""
+`scan` needs Spark. `groups` always reads one topic, `dirs` and `cluster` always read log dirs."""
 SELECTING = [name for name in READING if name[0] not in ("case", "lookup", "metadata")]
-NOT_ENOUGH = [("undelete",), ("cluster",)]
-"""Commands for which a log dir with the topic is not enough: one needs what is deleted, the other
-the log dirs of all nodes."""
 LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
 """The commands that take --files-from."""
 SELECTIONS = (
@@ -135,7 +132,7 @@ def test_paths_from_a_file_have_to_match_too(run, log_dir, foreign, tmp_path, na
         assert_named(result.stderr, path, *chosen)
 
 
-@pytest.mark.parametrize("name", [n for n in SELECTING if n not in NOT_ENOUGH], ids=words)
+@pytest.mark.parametrize("name", [n for n in SELECTING if n != ("undelete",)], ids=words)
 def test_one_log_dir_with_the_topic_is_enough(run, log_dir, tmp_path, name):
     other = tmp_path / "other"
     shutil.copytree(log_dir, other)
@@ -152,9 +149,7 @@ def test_one_log_dir_with_the_topic_is_enough(run, log_dir, tmp_path, name):
 def test_a_log_dir_without_partitions_is_a_sound_input(run, log_dir, name):
     shutil.rmtree(log_dir / "orders-0")
     result = run(*name, *READING[name], *paths_for(name, log_dir), "-f", "json")
-    # A cluster is not judged without a metadata log.
-    is_incomplete = name in (("dump-index",), ("cluster",))
-    assert result.status == (4 if is_incomplete else 0), result.stderr
+    assert result.status == (4 if name == ("dump-index",) else 0), result.stderr
     assert "nothing-matched" not in [item.get("reason") for item in result.items]
 
 
@@ -208,4 +203,12 @@ def test_every_command_that_selects_partitions_is_in_this_table():
     }  # fmt: skip
     # `remote` reads the topic with the metadata of remote segments, or a bucket.
     remote = {("remote", "lineage"), ("remote", "verify")}
-    assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",), ("dirs",), *remote}
+    assert selecting == {
+        *SELECTING,
+        ("scan",),
+        ("lookup",),
+        ("groups",),
+        ("dirs",),
+        ("cluster",),
+        *remote,
+    }
