@@ -202,7 +202,7 @@ def is_settled(home: Path, remote: Path, first: int, second: int) -> bool:
         objects(remote, "aged") == {(number, at) for number in (0, 1) for at in closed}
         and objects(remote, "kept") == {(0, at) for at in closed}
         and objects(remote, "timed") == {(0, at) for at in closed if at >= first}
-        and len(sized) <= 4 and max(sized, default=(0, 0))[1] == total - 2
+        and len(sized) <= 5 and max(sized, default=(0, 0))[1] == total - 2
         and not objects(remote, "doomed")
         and all(local(home, name) == [total - 1] for name in ("aged-0", "aged-1", "sized-0"))
         and not any(home.glob("*-delete"))

@@ -24,7 +24,8 @@ READING = {
 }  # fmt: skip
 """The commands that read paths, with the options that they need.
 
-`scan` needs Spark. `groups` always reads one topic, `dirs` and `cluster` always read log dirs."""
+`scan` needs Spark. `groups` and `remote` always read one topic, `dirs` and
+`cluster` always read log dirs."""
 SELECTING = [name for name in READING if name[0] not in ("case", "lookup", "metadata")]
 LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
 """The commands that take --files-from."""

@@ -74,6 +74,24 @@ def test_objects_alone_are_checked_too(run, tiers):
     assert {one["state"] for one in found.of_type("remote-objects")} == {None}
 
 
+def test_objects_behind_a_url_are_checked(run, tiers):
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    source = next((tiers / "objects").glob("aged-0-*"))
+    try:
+        store.put(str(source), f"/bucket/{source.name}", recursive=True)
+        found = run("remote", "verify", "--rsm", "local", "--topic", "aged", "--partition", "0",
+                    "-f", "ndjson", "memory://bucket", tiers / "data")  # fmt: skip
+        assert (found.status, codes(found)) == (0, [])
+        assert {one["content"] for one in found.of_type("remote-objects")} == {"checked"}
+        store.rm(next(one for one in store.find("/bucket") if one.endswith(".log")))
+        found = run("remote", "verify", "--rsm", "local", "-f", "ndjson", "memory://bucket")
+        assert codes(found) == ["remote/missing-object"]
+    finally:
+        store.rm("/bucket", recursive=True)
+
+
 def test_nothing_of_the_plugin_is_incomplete(run, tiers):
     assert run("remote", "verify", "--rsm", "aiven", tiers / "objects").status == 4
     assert run("remote", "lineage", tiers / "objects").status == 4

@@ -28,7 +28,8 @@ IMPOSSIBLE = {
 }
 COMMANDS = {
     "checkpoint", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "quorum",
-    "rebuild-index", "recover", "txns", "watermark",
+    "rebuild-index", "recover", "remote", "salvage", "txns",
+    "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]
@@ -55,6 +56,7 @@ class Source:
             "node",
             "log",
             "groups",
+            "remote",
             "txns",
             "formats",
             "formats/automq",
