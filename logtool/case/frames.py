@@ -21,7 +21,7 @@ from logtool.errors import FormatError
 FRAME_SIZE = 4 * 1024 * 1024
 """Most bytes that a frame decompresses to."""
 LEVEL = 9
-"""Of the levels of zstd, the one behind which a case file hardly gets smaller."""
+"""Level of zstd; higher ones hardly make a case file smaller."""
 _HEAD = struct.Struct("<III")
 _MAGIC = 0x184D2A50
 _LARGEST = FRAME_SIZE + FRAME_SIZE // 8

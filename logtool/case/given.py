@@ -24,7 +24,7 @@ def with_cases(given: Iterable[NodeDir], *, taken: bool) -> Iterator[NodeDir]:
 
 
 def dirs_of(one: NodeDir) -> Iterator[NodeDir]:
-    """Yield the directories in a case file; UnreadableError where it is none.
+    """Yield the directories in a case file; UnreadableError for any other file.
 
     UsageError for one in which damage looks different: all commands look at damage.
     """

@@ -194,7 +194,7 @@ def _kept_bytes(head: bytearray, reason: DamageReason, base_offset: int) -> byte
 
 
 def _header_length(head: bytearray, base_offset: int) -> int:
-    """Return the bytes of the header that damage begins with; 0 if it is none.
+    """Return the bytes of the header that damage begins with; 0 without a header.
 
     Its offset has to be one of the segment: other bytes there have hardly ever such a number.
     """

@@ -31,8 +31,7 @@ from logtool.running.run import Run
 from logtool.running.summary import Summary
 
 WHOLE, HEADERS, MASKED, STATE, ZEROS = "whole", "headers", "masked", "state", "zeros"
-"""What is kept of a file: everything; headers of batches; all but secrets; sound batches; its size
-alone."""
+"""Treatments: the file as it is; headers of batches; all but secrets; sound batches; zeros."""
 _CONTENT = {
     HEADERS: Content.NOTHING, MASKED: Content.METADATA, STATE: Content.STATE,
 }  # fmt: skip
@@ -56,7 +55,7 @@ _PIECE = 1024 * 1024
 
 @dataclass(slots=True)
 class _Totals:
-    """What the manifest says of all members."""
+    """The numbers of the manifest, added up member by member."""
 
     kinds: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     """Files and bytes by kind and treatment."""

@@ -109,7 +109,7 @@ def parse(data: bytes) -> Manifest:
         numbers = (found.files, found.bytes, found.log_bytes, found.batches, found.records,
                    found.replaced, found.made_ms)  # fmt: skip
         if any(type(number) is not int or number < 0 for number in numbers):
-            raise FormatError("a number of the manifest is none")
+            raise FormatError("a number of the manifest is missing")
         return found
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise FormatError(f"the manifest cannot be read: {type(error).__name__}") from error
