@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import aiven_objects
 import pytest
@@ -205,7 +206,7 @@ def test_damage_of_objects_is_named(run, tiers, tmp_path, name):
     assert found.status == (0 if expected == ["remote/unknown-object"] else 1)
 
 
-FORMS = {
+FORMS: dict[str, dict[str, Any]] = {
     "plain": {}, "many chunks": {"chunk_size": 100}, "compressed": {"compress": True},
     "compressed chunks": {"compress": True, "chunk_size": 300},
     "encrypted": {"encrypt": True, "chunk_size": 300},
