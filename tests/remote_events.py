@@ -34,7 +34,7 @@ class EventLog(OffsetsLog):
         """Return a value as a broker writes it."""
         message = schema.table("remote_log_metadata").find("value", kind)
         assert message
-        return varint(1) + varint(kind) + varint(0) + codec.encode(message, 0, fields)
+        return varint(1) + varint(kind) + varint(0) + codec.encode(message, 0, dict(fields))
 
     def event(self, value: bytes | None, key: bytes | None = None) -> int:
         """Add a record, a second after the one before."""
