@@ -162,7 +162,7 @@ def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> It
         node = chosen.get(id(one), one.best_node)
         leader = next((it for it in one.leaders if it.node == node), None)
         for cut in leader.cuts if leader else ():
-            jobs.append((one, cut.path, leader.path, cut.node, cut.offsets))  # type: ignore[union-attr]
+            jobs.append((one, cut.path, leader.path, cut.node, cut.offsets))
     for one, old, new, number, offsets in jobs[:MOST_SAVED]:
         name = f"{one.topic}-{one.partition}.node-{number}.ndjson"
         yield _draft(

@@ -1,6 +1,7 @@
 """The controllers that may win an election, by the copies of the metadata log that were given."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from metadata_logs import NO_OP, data, log_dir, voters_batch
@@ -13,7 +14,7 @@ from logtool.running.run import Run
 
 BEGIN = voters_batch(0, (1, 2, 3))
 """Offsets 0 and 1."""
-TABLE = {
+TABLE: dict[str, Any] = {
     "all are equal": ({1: (5,), 2: (5,), 3: (5,)}, (1, 2, 3), True),
     "one is ahead": ({1: (9,), 2: (5,), 3: (5,)}, (1, 2, 3), False),
     "one is behind": ({1: (9,), 2: (7,), 3: (5,)}, (1, 2), False),

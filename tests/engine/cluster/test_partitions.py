@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_the_order_of_the_fencing_decides_who_may_lead(name: str) -> None:
     assert found.may_be_leaderless == may_be_leaderless
 
 
-def replica(node: int, end: int = 10, **values: object) -> Replica:
+def replica(node: int, end: int = 10, **values: Any) -> Replica:
     return Replica(
         path=Path(f"/mnt/{node}/orders-0"), topic="orders", partition=0, node=node,
         outcome="loads", log_end=end, epochs=((0, 0),), topic_id="id", **values,
