@@ -16,6 +16,7 @@ from logtool.cluster.partitions import PartitionOutlook
 from logtool.cluster.volumes import Volume
 from logtool.disk import shell
 from logtool.formats import wording
+from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import DIRECTORY
 
@@ -86,7 +87,7 @@ def steps(
     """Return the steps in their order."""
     order = waves(partitions)
     made = [
-        *_volumes(volumes),
+        *_volumes(volumes, controllers),
         *_refusals(refusals),
         *_quorum(controllers),
         *_saving(partitions, order),
@@ -105,18 +106,21 @@ def _draft(text: str, command: str | None = None) -> _Draft:
     return text, command, None, None
 
 
-def _volumes(volumes: Sequence[Volume]) -> Iterator[_Draft]:
+def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iterator[_Draft]:
     for one in volumes:
         if one.status == "absent":
             where = f" (directory id {one.directory_id})" if one.directory_id else ""
             replicas = wording.count(one.partitions, "replica")
             yield _draft(f"find the volume of node {one.node}{where}, which has {replicas}")
-        elif one.status == "ahead" and one.path:
-            log = one.path / DIRECTORY
+        elif one.status == "ahead" and one.path and controllers:
+            log, away = one.path / DIRECTORY, f"node-{one.node}{DIRECTORY}"
+            source = controllers.leader.path
+            text = f"give node {one.node} the metadata log of the controllers"
             yield _draft(
-                f"move the metadata log of node {one.node} out of the log dir: {one.path} "
-                f"{one.detail}; without it the node fetches all from the controllers",
-                f"mv {shell.path(log)} {shell.path(f'node-{one.node}{DIRECTORY}')}",
+                f"{text}: {one.path} {one.detail}",
+                f"mv {shell.path(log)} {shell.path(away)} && "
+                f"cp -a {shell.path(source)} {shell.path(log)} && "
+                f"rm {shell.path(log / FileKind.QUORUM_STATE.value)}",
             )
         elif one.is_wrong:
             why = one.detail or f"is {one.status}"
@@ -160,9 +164,8 @@ def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> It
     jobs: list[tuple[PartitionOutlook, Path, Path, int | None, int]] = []
     for one in partitions:
         node = chosen.get(id(one), one.best_node)
-        leader = next((it for it in one.leaders if it.node == node), None)
-        for cut in leader.cuts if leader else ():
-            jobs.append((one, cut.path, leader.path, cut.node, cut.offsets))
+        for leader in [it for it in one.leaders if it.node == node][:1]:
+            jobs += [(one, cut.path, leader.path, cut.node, cut.offsets) for cut in leader.cuts]
     for one, old, new, number, offsets in jobs[:MOST_SAVED]:
         name = f"{one.topic}-{one.partition}.node-{number}.ndjson"
         yield _draft(

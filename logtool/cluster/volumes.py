@@ -7,9 +7,10 @@ is taken. A controller refuses a broker with a directory id that another broker 
 
 A broker cuts its metadata log to that of the controllers, but keeps its snapshots, and begins with
 the newest one even if no controller has come that far. It then leads and follows by a state that
-the controllers do not know. Without ``__cluster_metadata-0`` it fetches all from the controllers.
+the controllers do not know. With an empty metadata log it would be no better: it counts as caught
+up with the part that it fetched first, and puts partitions of later topics aside as strays.
 Source: ``MetaPropertiesEnsemble``, ``ClusterControlManager.registerBroker``, ``KafkaRaftClient``,
-``KafkaMetadataLog.truncateToEndOffset`` (Kafka 3.9 and 4.3).
+``KafkaMetadataLog.truncateToEndOffset``, ``MetadataLoader.stillNeedToCatchUp`` (Kafka 3.9, 4.3).
 """
 
 from collections import Counter

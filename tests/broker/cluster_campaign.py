@@ -51,8 +51,9 @@ at {moments} moments, some tenths of a second after that of another node; betwee
 deleted and made again, and brokers are killed and come back. A situation puts volumes of several
 moments together; some volumes are missing, swapped or of another cluster. `logtool cluster` judges
 them, then all nodes start at once. Where it names a snapshot of the metadata log that no controller
-has, that metadata log is moved away first, as its step says. Where several controllers may win with
-metadata logs of different ends, the prediction for the one that won counts (--controller).
+has, the node gets the metadata log of the controllers first, as its step says. Where several
+controllers may win with metadata logs of different ends, the prediction for the one that won counts
+(--controller). A start that does not come to rest in four minutes is done again.
 
 Compared are the brokers that join, the controller that wins, and for each partition, of internal
 topics too: the leader with those that may be elected, the offset to which each follower cuts its
@@ -93,8 +94,9 @@ def judged(copies: Copies, of: Situation, seen: Seen, work: Path) -> Row:
     """Return the row of a situation: what was seen, compared with what `cluster` says now."""
     shutil.rmtree(work, ignore_errors=True)
     homes = restore(copies, of, work)
-    moved = mend(homes, predicted(copies, homes)[1])
     status, answer = predicted(copies, homes, seen.controller)
+    if moved := mend(homes, answer):
+        status, answer = predicted(copies, homes, seen.controller)
     shutil.rmtree(work)
     return {
         "release": copies.version,
@@ -177,7 +179,7 @@ def report(rows: list[Row]) -> str:
     )
     lines = [
         head + "| release | controllers | situation, moment of each volume | status | partitions "
-        "| without leader | cuts | strays | logs moved | differences |",
+        "| without leader | cuts | strays | logs replaced | differences |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in rows:

@@ -254,4 +254,4 @@ def test_the_answers_are_those_of_real_directories(run, scenario, case, tmp_path
 def test_the_answers_are_those_of_damaged_directories(run, scenario, case, tmp_path, row) -> None:
     home = log_dir_of(scenario, row.home, tmp_path / "data")
     row.damage(home)
-    hold_to_answers(run, tmp_path, case, home)
+    hold_to_answers(run, tmp_path, case, *log_dirs(home))

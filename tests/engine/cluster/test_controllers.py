@@ -1,7 +1,6 @@
 """The controllers that may win an election, by the copies of the metadata log that were given."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from metadata_logs import NO_OP, data, log_dir, voters_batch
@@ -14,7 +13,7 @@ from logtool.running.run import Run
 
 BEGIN = voters_batch(0, (1, 2, 3))
 """Offsets 0 and 1."""
-TABLE: dict[str, Any] = {
+TABLE: dict[str, tuple[dict[int, tuple[int, ...]], tuple[int, ...], bool]] = {
     "all are equal": ({1: (5,), 2: (5,), 3: (5,)}, (1, 2, 3), True),
     "one is ahead": ({1: (9,), 2: (5,), 3: (5,)}, (1, 2, 3), False),
     "one is behind": ({1: (9,), 2: (7,), 3: (5,)}, (1, 2), False),

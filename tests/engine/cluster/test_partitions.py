@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -111,17 +110,17 @@ def test_the_order_of_the_fencing_decides_who_may_lead(name: str) -> None:
     assert found.may_be_leaderless == may_be_leaderless
 
 
-def replica(node: int, end: int = 10, **values: Any) -> Replica:
+def replica(node: int, end: int = 10) -> Replica:
     return Replica(
         path=Path(f"/mnt/{node}/orders-0"), topic="orders", partition=0, node=node,
-        outcome="loads", log_end=end, epochs=((0, 0),), topic_id="id", **values,
+        outcome="loads", log_end=end, epochs=((0, 0),), topic_id="id",
     )  # fmt: skip
 
 
 def test_an_empty_log_that_leads_costs_all() -> None:
     state = PartitionRecord("id", 0, (1, 2), (1, 2), 1, 5, 9, (), (), ())
     image = MetadataImage(topics={"orders": "id"}, partitions={"id": {0: state}})
-    whole = replica(1, checkpointed=8, high_watermark=8)
+    whole = replace(replica(1), checkpointed=8, high_watermark=8)
     new = replace(replica(2, 0), epochs=(), is_new=True)
     group = group_replicas([whole, new], state)
     assert group is not None
