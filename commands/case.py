@@ -76,7 +76,9 @@ def case(
     Of each batch the header is kept, with its CRC, and of each record its offset. Names of topics,
     groups and hosts, transactional ids and the settings of topics are kept. Files that no broker
     writes are kept as names and sizes. A file that cannot be read is absent, and the manifest says
-    so. 'logtool man recipes' has a table, and the share of the size for large and small batches.
+    so. Because the CRC and the size of a batch are kept, anyone who can guess its whole payload can
+    confirm the guess. 'logtool man recipes' has a table, and the share of the size for large and
+    small batches.
 
     Exit status:
       0    the case file was written, or shown

@@ -12,7 +12,7 @@ from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
 
 
-class Plugin(StrEnum):
+class PluginName(StrEnum):
     """Storage plugins whose objects logtool knows."""
 
     AIVEN = "aiven"
@@ -40,7 +40,7 @@ Segments = Annotated[
 ]
 
 Rsm = Annotated[
-    Plugin,
+    PluginName,
     typer.Option(
         "--rsm",
         help="The storage plugin that wrote the objects: that of Aiven, or LocalTieredStorage,"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from types import ModuleType
 
     from logtool.log.inputs import NodeDir
 
@@ -28,9 +29,7 @@ def with_cases(given: "Sequence[NodeDir]", *, taken: bool) -> "list[NodeDir]":
     """
     if not any(one.path.name.endswith(ENDING) for one in given):
         return list(given)
-    from logtool.case import given as cases  # few runs need it
-
-    return list(cases.with_cases(given, taken=taken))
+    return list(_opened().with_cases(given, taken=taken))
 
 
 def require(
@@ -43,6 +42,11 @@ def require(
     """
     cases = [path for path in given if _HOME in str(path)]
     if cases and (records or crcs or blocks):
-        from logtool.case import given as opened  # few runs need it
+        _opened().require(cases, records=records, crcs=crcs, blocks=blocks)
 
-        opened.require(cases, records=records, crcs=crcs, blocks=blocks)
+
+def _opened() -> "ModuleType":
+    """Return the module that opens case files, which few runs need."""
+    from logtool.case import given
+
+    return given

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from logtool.case.making import CaseMaker
-from logtool.case.manifest import Manifest
+from logtool.case.manifest import CaseManifest
 from logtool.case.opening import read_manifest
 from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
@@ -31,7 +31,7 @@ CASE: Final = Table("case", "case file", (
     count("replaced", "batches with another CRC than in the log"),
     Column("names", Kind.STRINGS, "topics"),
 ), note="All that is in a case file.", type="case",
-    made_from="logtool.case.manifest:Manifest")  # fmt: skip
+    made_from="logtool.case.manifest:CaseManifest")  # fmt: skip
 DIRECTORY: Final = Table("case_dir", "directory", (
     Column("place", Kind.STRING, "path in the case file of the log dir, or of a copy of a partition"
            " dir"),
@@ -118,18 +118,18 @@ def show_case(path: Path, printing: options.Printing) -> Exit:
     return report.consume(_shown(path), CasePrinter(report, path))
 
 
-def _shown(path: Path) -> Iterator[Manifest]:
+def _shown(path: Path) -> Iterator[CaseManifest]:
     yield read_manifest(path)
 
 
-class CasePrinter(Printer[Manifest | LogtoolError]):
+class CasePrinter(Printer[CaseManifest | LogtoolError]):
     """Prints the manifest of a case file, and the share of its size."""
 
     def __init__(self, report: Report, path: Path) -> None:
         self._report, self._path = report, path
-        self._manifest: Manifest | None = None
+        self._manifest: CaseManifest | None = None
 
-    def show(self, item: Manifest | LogtoolError) -> None:
+    def show(self, item: CaseManifest | LogtoolError) -> None:
         """Print the manifest, or why the case file was not written."""
         if isinstance(item, UnreadableError):
             self._report.unreadable(item)

@@ -46,7 +46,7 @@ _SEGMENT = keep((
 
 
 @dataclass(frozen=True, slots=True)
-class ListedSegment:
+class LineageSegment:
     """One remote segment with its partition."""
 
     topic: str
@@ -134,7 +134,7 @@ class LineagePrinter(Printer[Item]):
             self._offsets[one.place] += one.last_offset - one.first_offset + 1
             self._report.item(RANGE.row(one))
         for segment in item.remote.segments.values():
-            listed = ListedSegment(item.remote.topic, item.remote.number, segment)
+            listed = LineageSegment(item.remote.topic, item.remote.number, segment)
             self._report.item(SEGMENT.row(listed))
 
     def last_lines(self) -> Iterator[Line]:

@@ -108,7 +108,7 @@ SEGMENT: Final = Table("remote-segment", "remote segment", (
            value="segment.record_offset"),
 ), note="One remote segment, as the records of __remote_log_metadata have it.",
     type="remote-segment",
-    made_from="logtool.commands.views.remote_lineage:ListedSegment")  # fmt: skip
+    made_from="logtool.commands.views.remote_lineage:LineageSegment")  # fmt: skip
 OBJECTS: Final = Table("remote-objects", "segment in remote storage", (
     _text("topic", "name of the topic", "objects.name.topic"),
     _text("topic_id", "id of the topic", "objects.name.topic_id"),
@@ -130,7 +130,7 @@ OBJECTS: Final = Table("remote-objects", "segment in remote storage", (
     Column("state", Kind.STRING, "state by the last record in __remote_log_metadata",
            null="no log dirs were given, or no record names the segment", words=_STATES),
 ), note="The objects of one segment, and what was checked of them.", type="remote-objects",
-    made_from="logtool.remote.verification:CheckedSegment")  # fmt: skip
+    made_from="logtool.remote.verification:CheckedRemoteSegment")  # fmt: skip
 DOCUMENT: Final = Document(
     name="remote",
     title="Objects that logtool remote prints",

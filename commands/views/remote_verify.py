@@ -16,7 +16,7 @@ from logtool.formats import wording
 from logtool.remote.contents import CHECKED, ENCRYPTED
 from logtool.remote.objects import Plugin
 from logtool.remote.run import RemoteLineage
-from logtool.remote.verification import CheckedSegment, RemoteVerification
+from logtool.remote.verification import CheckedRemoteSegment, RemoteVerification
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 
@@ -68,7 +68,7 @@ def make(settings: OutputSettings) -> View:
     )
 
 
-class RemoteVerifyPrinter(Printer[CheckedSegment | Finding]):
+class RemoteVerifyPrinter(Printer[CheckedRemoteSegment | Finding]):
     """Prints segments and findings, and counts."""
 
     def __init__(self, report: Report, job: RemoteVerification) -> None:
@@ -77,9 +77,9 @@ class RemoteVerifyPrinter(Printer[CheckedSegment | Finding]):
         self._contents: Counter[str] = Counter()
         self._objects = self._bytes = 0
 
-    def show(self, item: CheckedSegment | Finding) -> None:
+    def show(self, item: CheckedRemoteSegment | Finding) -> None:
         """Print one item of a run, and count it."""
-        if isinstance(item, CheckedSegment):
+        if isinstance(item, CheckedRemoteSegment):
             self._contents[item.result.content] += 1
             self._objects += item.object_count
             self._bytes += item.objects.bytes

@@ -7,6 +7,7 @@ bodies      records without content in the place of those of a batch
 blanking    batches and damage without payload, at the same positions
 logs        a whole log without payload, compared with the log
 manifest    the description of a case file
+archive     the tar and its frames, written and read
 making      make a case file of log dirs
 opening     show a case file, and expand it into a directory
 given       case files among the paths of a command line

@@ -21,7 +21,7 @@ _SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CaseMember:
     """A directory or a file of an archive."""
 
     place: str
@@ -40,7 +40,9 @@ class ArchiveWriter:
     def __init__(self, file: BinaryIO) -> None:
         self._frames = FrameWriter(file)
 
-    def add(self, member: Member, blocks: Iterable[bytes | bytearray | memoryview] = ()) -> None:
+    def add(
+        self, member: CaseMember, blocks: Iterable[bytes | bytearray | memoryview] = ()
+    ) -> None:
         """Write a member; where its content ends too early, or with an error, zeros follow.
 
         The error is raised once the member is whole. ValueError for content that is too long.
@@ -87,7 +89,7 @@ class ArchiveReader:
         """Bytes of the last member, and behind it, that were not read yet."""
         self._padding = 0
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[CaseMember]:
         """Yield each member; its `blocks` can be read before the next one is asked for."""
         while True:
             for _ in self.blocks():
@@ -127,7 +129,7 @@ class ArchiveReader:
             text = f"no member of an archive begins here: {error}"
             raise FormatError(text, self._frames.position) from error
 
-    def _member(self, info: tarfile.TarInfo, pax: dict[str, str]) -> Member:
+    def _member(self, info: tarfile.TarInfo, pax: dict[str, str]) -> CaseMember:
         try:
             size = int(pax.get("size", info.size))
             mtime_ns = _nanoseconds(pax.get("mtime", str(info.mtime)))
@@ -142,7 +144,7 @@ class ArchiveReader:
             raise FormatError(f"{place!a} has an impossible size or time", self._frames.position)
         if not is_safe(place):
             raise FormatError(f"{place[:80]!a} is not a path in an archive", self._frames.position)
-        return Member(place, size, mtime_ns, changed_ns, is_dir)
+        return CaseMember(place, size, mtime_ns, changed_ns, is_dir)
 
     def _exactly(self, size: int) -> bytes:
         data = b""

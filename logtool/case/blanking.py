@@ -39,7 +39,7 @@ _LONGEST_FAULT = 12
 _CRC, _CRC_START, _LEGACY_CRC, _LEGACY_START = 17, 21, 12, 16
 
 
-class Content(Enum):
+class KeptContent(Enum):
     """Records that a case file keeps."""
 
     NOTHING = "nothing"
@@ -50,7 +50,7 @@ class Content(Enum):
 
 
 @dataclass(slots=True)
-class Counts:
+class BlankedCounts:
     """Numbers about logs without payload."""
 
     batches: int = 0
@@ -65,8 +65,8 @@ class Counts:
 class Blanking:
     """Takes the payload out of the batches of one log."""
 
-    def __init__(self, content: Content, limit: int = compression.DEFAULT_LIMIT) -> None:
-        self.counts = Counts()
+    def __init__(self, content: KeptContent, limit: int = compression.DEFAULT_LIMIT) -> None:
+        self.counts = BlankedCounts()
         self._content, self._limit = content, limit
 
     def batches(self, chunk: Chunk) -> bytearray:
@@ -76,10 +76,10 @@ class Blanking:
         out = bytearray(chunk.stretch(slice(0, len(table))))
         self.counts.batches += len(table)
         self.counts.records += table.records
-        if self._content is Content.STATE:
+        if self._content is KeptContent.STATE:
             return out
         for some, ordinary in pieces(chunk, np.arange(len(table))):
-            if self._content is Content.METADATA:
+            if self._content is KeptContent.METADATA:
                 for row in some.tolist():
                     self._mask(chunk, row, out, int(table.position[row]) - start)
                 continue

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from logtool.case.blanking import Blanking, Content, Counts
+from logtool.case.blanking import BlankedCounts, Blanking, KeptContent
 from logtool.case.forging import SIZE, forge, four_bytes
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
@@ -42,7 +42,7 @@ class BlankedLog:
         self,
         log: LogFile,
         base_offset: int,
-        content: Content,
+        content: KeptContent,
         limit: int = compression.DEFAULT_LIMIT,
     ) -> None:
         self._log, self._base_offset = log, base_offset
@@ -52,7 +52,7 @@ class BlankedLog:
         self.damages = 0
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> BlankedCounts:
         """Return the numbers, complete after the last of the `blocks`."""
         return self._blanking.counts
 

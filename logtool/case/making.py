@@ -13,10 +13,10 @@ from typing import BinaryIO
 
 import logtool
 from logtool.apply import unfinished
-from logtool.case.archive import ArchiveWriter, Member
-from logtool.case.blanking import Content, Counts
+from logtool.case.archive import ArchiveWriter, CaseMember
+from logtool.case.blanking import BlankedCounts, KeptContent
 from logtool.case.logs import BlankedLog
-from logtool.case.manifest import NAME, CaseDir, CaseFiles, LeftOut, Manifest, encode
+from logtool.case.manifest import NAME, CaseDir, CaseFiles, CaseManifest, LeftOut, encode
 from logtool.copies.digest import check_place
 from logtool.disk import files
 from logtool.disk.files import LogFile
@@ -33,7 +33,7 @@ from logtool.running.summary import Summary
 WHOLE, HEADERS, MASKED, STATE, ZEROS = "whole", "headers", "masked", "state", "zeros"
 """Treatments: the file as it is; headers of batches; all but secrets; sound batches; zeros."""
 _CONTENT = {
-    HEADERS: Content.NOTHING, MASKED: Content.METADATA, STATE: Content.STATE,
+    HEADERS: KeptContent.NOTHING, MASKED: KeptContent.METADATA, STATE: KeptContent.STATE,
 }  # fmt: skip
 _STATE_TOPIC = "__transaction_state"
 _AROUND = (CLUSTER_METADATA, _STATE_TOPIC)
@@ -62,7 +62,7 @@ class _Totals:
     files: int = 0
     bytes: int = 0
     log_bytes: int = 0
-    counts: Counts = field(default_factory=Counts)
+    counts: BlankedCounts = field(default_factory=BlankedCounts)
     inexact: list[LeftOut] = field(default_factory=list)
     absent: list[LeftOut] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
@@ -83,9 +83,9 @@ class CaseMaker:
         self._made_ms = made_ms
         self._totals = _Totals()
         self.summary = Summary() if summary is None else summary
-        self.manifest: Manifest | None = None
+        self.manifest: CaseManifest | None = None
 
-    def __iter__(self) -> Iterator[LogtoolError | Manifest]:
+    def __iter__(self) -> Iterator[LogtoolError | CaseManifest]:
         """Yield the inputs that cannot be read, and then the manifest of the complete file.
 
         An output that is refused or cannot be written is yielded as an error.
@@ -99,7 +99,7 @@ class CaseMaker:
 
     def _written(
         self, homes: "Sequence[tuple[tuple[Path, str], CaseDir, frozenset[str] | None]]"
-    ) -> Iterator[UnreadableError | Manifest]:
+    ) -> Iterator[UnreadableError | CaseManifest]:
         try:
             with unfinished.new_file(self._output) as out, _spool(self._output) as body:
                 writer = ArchiveWriter(body)
@@ -109,7 +109,7 @@ class CaseMaker:
                 self.manifest = self._described([one for _, one, _ in homes])
                 data = encode(self.manifest)
                 head = ArchiveWriter(out)
-                head.add(Member(NAME, len(data), self._made_ms * 1_000_000), [data])
+                head.add(CaseMember(NAME, len(data), self._made_ms * 1_000_000), [data])
                 head.flush()
                 body.seek(0)
                 shutil.copyfileobj(body, out, _PIECE)
@@ -145,7 +145,7 @@ class CaseMaker:
         depth: int = 0,
     ) -> Iterator[UnreadableError]:
         """Write a directory and everything in it, or the directories among `only`."""
-        writer.add(Member(place, is_dir=True))
+        writer.add(CaseMember(place, is_dir=True))
         parsed = names.parse_directory(own_name(path))
         if directory is None and isinstance(parsed, PartitionDirectory):
             directory = parsed
@@ -186,7 +186,7 @@ class CaseMaker:
         )
         treatment = _treatment(name, directory)
         with LogFile(path) as file:
-            member = Member(place, file.size, status.st_mtime_ns, changed_ns)
+            member = CaseMember(place, file.size, status.st_mtime_ns, changed_ns)
             if treatment in _CONTENT:
                 base_offset = 0 if name.kind in _SNAPSHOTS else name.offset or 0
                 log = BlankedLog(file, base_offset, _CONTENT[treatment])
@@ -224,9 +224,9 @@ class CaseMaker:
         self.summary.batches += found.batches
         self.summary.records += found.records
 
-    def _described(self, dirs: Sequence[CaseDir]) -> Manifest:
+    def _described(self, dirs: Sequence[CaseDir]) -> CaseManifest:
         totals = self._totals
-        return Manifest(
+        return CaseManifest(
             version=logtool.__version__,
             made_ms=self._made_ms,
             dirs=tuple(dirs),

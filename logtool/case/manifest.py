@@ -56,7 +56,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class CaseManifest:
     """Everything that a case file says about itself."""
 
     version: str
@@ -85,18 +85,18 @@ class Manifest:
         return rfc3339(self.made_ms)
 
 
-def encode(manifest: Manifest) -> bytes:
+def encode(manifest: CaseManifest) -> bytes:
     """Return a manifest as JSON."""
     return json.dumps({"schema": SCHEMA, **asdict(manifest)}, indent=1).encode("ascii")
 
 
-def parse(data: bytes) -> Manifest:
+def parse(data: bytes) -> CaseManifest:
     """Return the manifest in JSON; FormatError for anything else."""
     try:
         raw: dict[str, Any] = json.loads(data)
         if raw.pop("schema") != SCHEMA:
             raise FormatError("the schema of the manifest is not known")
-        found = Manifest(
+        found = CaseManifest(
             **{
                 **raw,
                 "dirs": tuple(CaseDir(**one) for one in raw["dirs"]),

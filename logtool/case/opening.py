@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from logtool.case import manifest
-from logtool.case.archive import ArchiveReader, Member
-from logtool.case.manifest import Manifest
+from logtool.case.archive import ArchiveReader, CaseMember
+from logtool.case.manifest import CaseManifest
 from logtool.disk.files import CHANGED
 from logtool.errors import FormatError, UnreadableError, UnwritableError
 from logtool.lazy_dataclass import dataclass
@@ -36,7 +36,7 @@ class OpenedCase:
     """The case file."""
     home: Path
     """The directory; it is removed when the process ends."""
-    manifest: Manifest
+    manifest: CaseManifest
 
 
 def is_case(path: Path) -> bool:
@@ -44,7 +44,7 @@ def is_case(path: Path) -> bool:
     return path.name.endswith(ENDING) and path.is_file()
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path) -> CaseManifest:
     """Return the manifest of a case file, whose other members are not read; UnreadableError."""
     try:
         with path.open("rb") as file:
@@ -75,7 +75,7 @@ def _expanded(path: Path, inode: int, mtime_ns: int) -> OpenedCase:
     return OpenedCase(path, home, expand(path, home))
 
 
-def expand(path: Path, home: Path) -> Manifest:
+def expand(path: Path, home: Path) -> CaseManifest:
     """Write the members of a case file below an empty directory; return its manifest.
 
     UnreadableError and UnwritableError as for `expanded`.
@@ -94,7 +94,7 @@ def expand(path: Path, home: Path) -> Manifest:
     return found
 
 
-def manifest_above(path: Path) -> Manifest | None:
+def manifest_above(path: Path) -> CaseManifest | None:
     """Return the manifest of the case file that a directory was expanded from, or None."""
     for home in path.parents[1:3]:
         with suppress(OSError, FormatError):
@@ -106,7 +106,7 @@ def _no_case(path: Path, error: FormatError) -> UnreadableError:
     return UnreadableError(path, f"is no whole case file: {error.reason}")
 
 
-def _manifest(reader: ArchiveReader, first: Member | None) -> Manifest:
+def _manifest(reader: ArchiveReader, first: CaseMember | None) -> CaseManifest:
     """Return the manifest, which is the first member; FormatError."""
     if first is None or first.place != manifest.NAME or first.size > manifest.LARGEST:
         raise FormatError("it does not begin with a manifest")
@@ -114,7 +114,7 @@ def _manifest(reader: ArchiveReader, first: Member | None) -> Manifest:
 
 
 def _write_all(
-    reader: ArchiveReader, members: Iterator[Member], found: Manifest, home: Path
+    reader: ArchiveReader, members: Iterator[CaseMember], found: CaseManifest, home: Path
 ) -> None:
     """Write every member, but for those that the manifest calls absent; FormatError."""
     folders: set[str] = set()
@@ -143,7 +143,7 @@ def _write_all(
         raise FormatError("it holds less than its manifest says")
 
 
-def _write(reader: ArchiveReader, member: Member, target: Path) -> None:
+def _write(reader: ArchiveReader, member: CaseMember, target: Path) -> None:
     """Write a file with holes in the place of blocks of zeros."""
     fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:

@@ -6,6 +6,7 @@ and for a moment in the past, only the remote part is known.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,21 +44,25 @@ class LineageRange:
     """Remote segments in which brokers find these offsets."""
 
 
+@dataclass(slots=True, eq=False)
 class PartitionLineage:
     """One partition: its remote segments, its furthest local copy, and the ranges of both."""
 
-    def __init__(
-        self, remote: RemotePartition, metadata: MetadataLog, local: LocalCopy | None
-    ) -> None:
-        self.remote = remote
-        """The remote segments."""
-        self.metadata = metadata
-        """The copy of the metadata topic that names the segments."""
-        self.local = local
-        """The furthest local copy, or None."""
-        self.unjudged_deletions = 0
-        """Deletions that are not judged because retention of the topic is not known."""
-        found = coverage.index(remote)
+    remote: RemotePartition
+    """The remote segments."""
+    metadata: MetadataLog
+    """The copy of the metadata topic that names the segments."""
+    local: LocalCopy | None
+    """The furthest local copy, or None."""
+    unjudged_deletions: int = 0
+    """Deletions that are not judged because retention of the topic is not known."""
+    ranges: list[LineageRange] = field(init=False)
+    _epochs: coverage.Epochs = field(init=False, repr=False)
+    _found: list[coverage.FoundRange] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        local = self.local
+        found = coverage.index(self.remote)
         self._epochs = local.epochs if local else ()
         if local and self._epochs:
             self._found = list(coverage.along(found, self._epochs, local.log_end))

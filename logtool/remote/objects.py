@@ -47,7 +47,7 @@ _REQUIRED: Mapping[Plugin, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectName:
+class RemoteObjectName:
     """Parts of the name of an object."""
 
     topic: str
@@ -70,14 +70,14 @@ class RemoteObject:
 
     path: Path
     size: int
-    name: ObjectName
+    name: RemoteObjectName
 
 
 @dataclass(slots=True)
 class ObjectSet:
     """The objects of one segment in one place, by their suffixes."""
 
-    name: ObjectName
+    name: RemoteObjectName
     """The name of one of them."""
     objects: dict[str, RemoteObject]
 
@@ -92,7 +92,7 @@ class ObjectSet:
         return sum(one.size for one in self.objects.values())
 
 
-def parse(plugin: Plugin, key: str) -> ObjectName | None:
+def parse(plugin: Plugin, key: str) -> RemoteObjectName | None:
     """Return the parts of a path below the prefix; None if the plugin does not write such a name.
 
     Folders before the name are part of the prefix.
@@ -109,7 +109,7 @@ def parse(plugin: Plugin, key: str) -> ObjectName | None:
         found = place and (place[1], place[2], parts[-2])
     if not found or parse_uuid(found[1]) is None or int(found[2]) > _INT_MAX:
         return None
-    return ObjectName(
+    return RemoteObjectName(
         topic=found[0], topic_id=found[1], partition=int(found[2]), base_offset=int(segment[1]),
         segment_id=segment[2], kind=segment[3],
     )  # fmt: skip

@@ -27,7 +27,7 @@ from logtool.running.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedSegment:
+class CheckedRemoteSegment:
     """One segment in remote storage, with what was found out about it."""
 
     objects: ObjectSet
@@ -73,13 +73,13 @@ class RemoteVerification:
     _known: dict[PartitionId, RemotePartition] = field(default_factory=dict)
     _logs: set[int] = field(default_factory=set)
 
-    def __iter__(self) -> Iterator[CheckedSegment | Finding | UnreadableError]:
+    def __iter__(self) -> Iterator[CheckedRemoteSegment | Finding | UnreadableError]:
         for item in self._all():
             if isinstance(item, Finding | UnreadableError):
                 self.summary.add(item)
             yield item
 
-    def _all(self) -> Iterator[CheckedSegment | Finding | UnreadableError]:
+    def _all(self) -> Iterator[CheckedRemoteSegment | Finding | UnreadableError]:
         if self.lineage:
             yield from self._read_metadata(self.lineage)
         found, others = [], []
@@ -126,7 +126,7 @@ class RemoteVerification:
 
     def _segment(
         self, group: ObjectSet, others: Sequence[ObjectSet]
-    ) -> Iterator[CheckedSegment | Finding | UnreadableError]:
+    ) -> Iterator[CheckedRemoteSegment | Finding | UnreadableError]:
         """Check one segment."""
         name = group.name
         self.run.path = group.path
@@ -158,7 +158,7 @@ class RemoteVerification:
             self.summary.batches += result.report.batches
             self.summary.records += result.report.records
             self.summary.bytes += result.report.bytes
-        yield CheckedSegment(group, result, metadata)
+        yield CheckedRemoteSegment(group, result, metadata)
         for fault in faults:
             if isinstance(fault, UnreadableError):
                 yield fault

@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from logtool.case.archive import ArchiveReader, ArchiveWriter, Member, is_safe
+from logtool.case.archive import ArchiveReader, ArchiveWriter, CaseMember, is_safe
 from logtool.case.frames import FRAME_SIZE, FrameReader, FrameWriter
 from logtool.errors import FormatError
 
@@ -33,11 +33,11 @@ def framed(data):
 
 
 MEMBERS = [
-    (Member("1", is_dir=True), b""),
-    (Member("1/a", 3, 1_700_000_000_123_456_789), b"abc"),
-    (Member("1/" + "n" * 250, 512, -5), bytes(range(256)) * 2),
-    (Member("1/é", 0, 0, 77_000_000_001), b""),
-    (Member("1/large", FRAME_SIZE + 9, 1), b"x" * (FRAME_SIZE + 9)),
+    (CaseMember("1", is_dir=True), b""),
+    (CaseMember("1/a", 3, 1_700_000_000_123_456_789), b"abc"),
+    (CaseMember("1/" + "n" * 250, 512, -5), bytes(range(256)) * 2),
+    (CaseMember("1/é", 0, 0, 77_000_000_001), b""),
+    (CaseMember("1/large", FRAME_SIZE + 9, 1), b"x" * (FRAME_SIZE + 9)),
 ]
 
 
@@ -114,6 +114,6 @@ def test_a_file_that_ends_too_early_is_filled_with_zeros():
         raise OSError
 
     with pytest.raises(OSError):
-        writer.add(Member("a", 10), content())
+        writer.add(CaseMember("a", 10), content())
     writer.close()
-    assert read(file.getvalue()) == [(Member("a", 10), b"abc" + bytes(7))]
+    assert read(file.getvalue()) == [(CaseMember("a", 10), b"abc" + bytes(7))]

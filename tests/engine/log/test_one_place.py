@@ -22,7 +22,7 @@ MOST_COMPARISONS = 20
 MOST_LINES = 450
 KERNELS = {"formats/_kernels.py", "formats/_rendering.py"}
 """The modules that are compiled as one, and may be longer."""
-MOST_LATE_IMPORTS = 112
+MOST_LATE_IMPORTS = 113
 """Imports inside functions: of optional packages, and of modules that few runs need. The view of a
 command does not count: each is imported when its command runs."""
 
@@ -43,7 +43,9 @@ def _tree(path: Path) -> ast.Module:
 
 def test_no_other_module_decodes_records() -> None:
     found = set()
-    for path, tree in modules(ROOT.parent / "formats", Path(records.__file__).resolve()):
+    # A case file rewrites compressed streams, and tries whether they are read as before.
+    but = ROOT.parent / "formats", Path(records.__file__).resolve(), ROOT / "case"
+    for path, tree in modules(*but):
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute):
                 module = node.value.id if isinstance(node.value, ast.Name) else ""
