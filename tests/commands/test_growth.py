@@ -78,7 +78,7 @@ def test_four_times_as_much_is_about_four_times_the_work(pairs, command, capsys)
     for log_dir, other in pairs:
         words = [str(other) if word == "OTHER" else word for word in COMMANDS[command]]
         line = [*words, str(log_dir), "-f", "ndjson"]
-        assert counts or cli.run(line) in (0, 1)  # what is imported once does not count
+        assert cli.run(line) in (0, 1)  # what is imported or made once does not count
         counts.append(calls_of(lambda line=line: cli.run(line)))  # type: ignore[misc]
     capsys.readouterr()
     few, many = counts
