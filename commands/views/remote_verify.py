@@ -60,10 +60,14 @@ def make(settings: OutputSettings) -> View:
             return _SEGMENT if settings.verbose else None
         return finding_line(obj, settings) if obj["type"] == "finding" else None
 
+    def line(obj: Object) -> str | None:
+        return finding_line(obj, settings) if obj["type"] == "finding" else None
+
     return View(
         schema=DOCUMENT.schema,
         columns=columns("type", *OBJECTS.names(Way.CSV)),
         layout=layout,
+        lines={} if settings.verbose else {"table": line},
         row_types=frozenset({"remote-objects"}),
     )
 
