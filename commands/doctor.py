@@ -6,28 +6,12 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import start_options
+from logtool.commands.program import broker_dirs, start_options
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
-from logtool.lazy_dataclass import dataclass
 
 DEFAULT_DURATION = "10s"
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerLogDirs(options.AnyLocalInputs):
-    """Arguments for the directories to read: DIR in place of PATH."""
-
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="DIR...",
-            help="Log dirs of one broker, or partition dirs; with ID=DIR also those of several "
-            "brokers. Default: the log dirs in --broker-config, otherwise the current directory.",
-            show_default=False,
-        ),
-    ] = None
 
 
 Environment = Annotated[
@@ -52,7 +36,7 @@ MaxDuration = Annotated[
 @spread
 def doctor(
     *,
-    inputs: BrokerLogDirs,
+    inputs: broker_dirs.BrokerLogDirs,
     environment: Environment = False,
     kafka_version: start_options.KafkaVersion = None,
     fail_on: options.FailOn = Severity.WARNING,

@@ -6,26 +6,9 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import start_options
+from logtool.commands.program import broker_dirs, start_options
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
-from logtool.lazy_dataclass import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedDirs(options.AnyLocalInputs):
-    """Arguments for the directories to read: DIR in place of PATH."""
-
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="DIR...",
-            help="Log dirs of one broker, or partition dirs; with ID=DIR also those of several "
-            "brokers. Default: the log dirs in --broker-config, otherwise the current directory.",
-            show_default=False,
-        ),
-    ] = None
-
 
 Output = Annotated[
     Path,
@@ -42,7 +25,7 @@ Output = Annotated[
 @spread
 def report(
     *,
-    inputs: ReportedDirs,
+    inputs: broker_dirs.BrokerLogDirs,
     output: Output,
     kafka_version: start_options.KafkaVersion = None,
     fail_on: options.FailOn = Severity.WARNING,

@@ -18,6 +18,7 @@ start_options        the broker that will start
 recovery_options     strategy, start point and permitted changes of a recovery
 coordinator_options  options of groups and txns
 spark_options        options of verify and scan
+broker_dirs          the log dirs of brokers, as doctor and report take them
 case_paths           case files in the place of directories, as few runs have them
 case_inputs          inputs of a command that takes case files
 check_options        limits of what checks print, and the file of their metrics

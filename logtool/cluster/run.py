@@ -79,7 +79,10 @@ class ClusterVerdict:
 
     @property
     def is_calm(self) -> bool:
-        """Return whether nothing is lost, refused, put aside or left without a leader."""
+        """Return whether the start loses and refuses nothing, and each partition gets a leader.
+
+        No directory becomes a stray, and no committed offset is ahead of its log.
+        """
         partitions = self.losing + self.may_lose + self.without_leader + self.without_copy
         problems = partitions + self.strays + self.ahead_offsets
         return self.start != "do-not-start" and not problems

@@ -7,6 +7,7 @@ plugin of Aiven are unpacked while they are read. Findings name the objects.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
+from typing import cast
 
 import cramjam
 
@@ -108,8 +109,6 @@ class _Pieces(AssembledTree):
 
     def __init__(self) -> None:
         self.pieces: dict[str, AssembledFile] = {}
-        self.places: dict[str, tuple[Path, int]] = {}
-        """The object of each file, and the position in it at which the file begins."""
 
     def entries(self, folder: str) -> Entries:
         return dict(self.pieces)
@@ -179,8 +178,8 @@ def _aiven(found: ObjectSet, result: SegmentContent) -> dict[str, _Piece]:
     if log and manifest.is_compressed:
         content = _Unpacked(log.path, log.size, manifest)
         tree.pieces[LOG] = AssembledFile(content, manifest.log_size)
-        path = AssembledPath(tree, str(log.path.parent), LOG)
-        pieces[LOG] = _Piece(path, manifest.log_size, log.path, packed=content)  # type: ignore[arg-type]
+        path = cast(Path, AssembledPath(tree, str(log.path.parent), LOG))
+        pieces[LOG] = _Piece(path, manifest.log_size, log.path, packed=content)
     elif log:
         pieces[LOG] = _Piece(log.path, log.size, log.path)
     if indexes:
@@ -189,8 +188,8 @@ def _aiven(found: ObjectSet, result: SegmentContent) -> dict[str, _Piece]:
             if name in manifest.indexes:
                 at, size = manifest.indexes[name]
                 tree.pieces[kind] = AssembledFile(data[at : at + size], len(data[at : at + size]))
-                path = AssembledPath(tree, str(indexes.path.parent), kind)
-                pieces[kind] = _Piece(path, size, indexes.path, at)  # type: ignore[arg-type]
+                path = cast(Path, AssembledPath(tree, str(indexes.path.parent), kind))
+                pieces[kind] = _Piece(path, size, indexes.path, at)
     return pieces
 
 
