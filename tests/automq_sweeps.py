@@ -305,7 +305,7 @@ def _report(
         f"`make automq-sweeps` made this page. Each object of tests/data/automq was cut at {every} "
         f"byte, and {every} bit that frames its records was flipped: index block and footer of a "
         "data object, all of a composite object, of a WAL object, a range index and a reservation, "
-        f"both headers of a block WAL and every {RING_STEP}th byte of its ring. Objects with the "
+        f"both headers of a block WAL and every {RING_STEP}st byte of its ring. Objects with the "
         "same bytes count once.",
         "",
         "* **found**: `verify` has a finding.",
@@ -322,7 +322,8 @@ def _report(
         "",
         "## Commands",
         "",
-        f"Each object of {STATES[0]} was cut and changed at {damages} places, and removed. "
+        f"Each object of {STATES[0]} was cut and changed at {damages} "
+        f"{'place' if damages == 1 else 'places'}, and removed. "
         "Each time the commands below read bucket and metadata log. Status 70 would be a bug.",
         "",
         "| command | status 0 | 1 | 4 | other |",

@@ -35,13 +35,19 @@ def place_of_dir(path: Path) -> PartitionIdentity:
 
 def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> PartitionIdentity:
     """Return the identity of a path: a partition dir, one of `log_dirs`, or a file in either."""
-    if path in log_dirs:
-        return _of_root(path)
+    if root := _by_text(log_dirs).get(str(path)):
+        return _of_root(root)
     # A log dir may have a name that a partition could have: broker-1.
     for one in (path,) if path.parent in log_dirs else (path.parent, path):
         if _partition(one):
             return place_of_dir(one)
     return _of_root(path.parent)
+
+
+@lru_cache(maxsize=8)
+def _by_text(log_dirs: frozenset[Path]) -> dict[str, Path]:
+    """Return log dirs by their text: a bucket and the log dir made from it are different paths."""
+    return {str(path): path for path in log_dirs}
 
 
 def _partition(path: Path) -> PartitionDirectory | None:

@@ -1,9 +1,11 @@
 """The pipeline on an object store: log dirs read from one, tables written to one."""
 
+import json
 import os
 import re
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import fsspec
 import pandas
@@ -14,9 +16,11 @@ from pyarrow import dataset
 from s3_server import serving, settings
 from verification import small_log_dir
 
+from logtool.formats.automq import names
 from logtool.spark.scan import manifest
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+CLUSTER = "rtcdRH6ESFi-nWZAzLnP0g"
 TABLES = ("segments", "batches", "gaps", "producers", "transactions", "findings", "replicas")
 
 
@@ -91,3 +95,40 @@ def test_a_bucket_that_is_not_there_is_one_line(outside, tmp_path):
     done = logtool("scan", "s3://nowhere/x", "--output", tmp_path / "out", **outside)
     assert done.returncode == 4
     assert "s3://nowhere/x" in done.stderr.splitlines()[0]
+
+
+def test_a_damaged_bucket_of_automq_gives_what_a_local_copy_gives(outside, scenario, tmp_path):
+    home = tmp_path / "node"
+    shutil.copytree(scenario("automq/broker-crash"), home)
+    (home / "s3" / names.data_key(CLUSTER, 1)).unlink()
+    s3 = fsspec.filesystem("s3")
+    s3.mkdir("bucket")
+    s3.put(f"{home / 's3'}/", "bucket/prefix/", recursive=True)
+    url, meta = "s3://bucket/prefix", home / "meta"
+
+    output = tmp_path / "out"
+    words = ("--tables", "segments,findings", "--output", output)
+    done = logtool("scan", *words, url, meta, **outside)
+    assert done.returncode == 4, done.stderr
+
+    def local(*words: str) -> list[dict[str, Any]]:
+        text = logtool(*words, "-f", "ndjson", home / "s3", meta, **outside).stdout
+        return [json.loads(line) for line in text.splitlines()]
+
+    expected = {
+        "findings": (local("verify", "-v"), "finding", ("code", "severity", "path", "message")),
+        "segments": (local("stat", "--segments"), "segment",
+                     ("topic", "partition", "segment", "batches", "records")),
+    }  # fmt: skip
+    for name, (rows, kind, columns) in expected.items():
+        table = dataset.dataset(manifest.files(str(output), name)).to_table().select(columns)
+        there = {tuple(str(one).replace(url, str(home / "s3")) for one in row.values())
+                 for row in table.to_pylist()}  # fmt: skip
+        here = {tuple(str(one[column]) for column in columns)
+                for one in rows if one["type"] == kind}  # fmt: skip
+        if name == "findings":
+            # Other tests cover findings of the metadata log and of gaps.
+            there, here = ({row for row in some if row[0].startswith("automq-")}
+                           for some in (there, here))  # fmt: skip
+        assert {row[0] for row in there ^ here} <= {"__cluster_metadata"}, there ^ here
+        assert len(there & here) >= 2
