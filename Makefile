@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOCK := requirements.lock
 LOWEST := .venv-lowest
 PYTEST_ARGS ?=
-QUICK := not broker and not spark and not browser and not kills and not long
+HERE := not broker and not spark and not browser and not kills and not long
 BENCH_ARGS ?=
 HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
@@ -29,7 +29,11 @@ demo: $(VENV)/run.stamp  ## set up, then verify a real data directory, sound and
 	@$(BIN)/python tests/demo.py
 
 test: $(VENV)/test.stamp  ## set up, then run the tests that need no Java and not much time
-	@$(in_memory) $(BIN)/python -m pytest -m "$(QUICK)" -n auto $(PYTEST_ARGS)
+	@$(in_memory) $(BIN)/python -m pytest -m "$(HERE) and not slow" -n auto $(PYTEST_ARGS)
+
+.PHONY: test-slow
+test-slow: $(VENV)/test.stamp  ## run the tests that take more time (tests/slow.txt)
+	@$(in_memory) $(BIN)/python -m pytest -m "$(HERE) and slow" -n auto $(PYTEST_ARGS)
 
 test-long: $(VENV)/test.stamp  ## the same, where every byte, every kill or more releases are tried
 	$(BIN)/python -m pytest -m "long and not broker and not spark" -n auto $(PYTEST_ARGS)

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import slow_tests
 import sparse
 from hypothesis import settings as drawing
 
@@ -51,8 +52,11 @@ _ONCE_MORE = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the scenarios of releases between the oldest and the newest to `make test-long`."""
+    """Mark slow tests, and leave releases between the oldest and the newest to `make test-long`."""
+    slow = slow_tests.slow_functions()
     for item in items:
+        if slow_tests.function_of(item.nodeid) in slow:
+            item.add_marker(pytest.mark.slow)
         call = getattr(item, "callspec", None)
         if call and any(str(given) in _ONCE_MORE for given in call.params.values()):
             item.add_marker(pytest.mark.long)
