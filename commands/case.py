@@ -81,7 +81,7 @@ def case(
     The case file holds the headers of all batches, indexes, snapshots, checkpoints and the metadata
     log. Keys, values and headers of records are not in it, nor settings that may be secret. The
     commands verify, plan, gaps, txns, watermark, diff and stat take a case file in place of a DIR,
-    and give the same answers.
+    or FILE.tar.zst:/PLACE for a directory in it, and give the same answers.
 
     --show prints what is in a case file, for the person who has to approve that it is sent.
 
