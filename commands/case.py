@@ -102,11 +102,13 @@ def case(
     who can guess its whole payload can confirm the guess. 'logtool man recipes' has a table, and
     the share of the size for large and small batches.
 
+    Directories of Redpanda and buckets of AutoMQ are left out, with status 4.
+
     Exit status:
       0    the case file was written, or shown
       2
-      4    incomplete: a file could not be read, and is absent from the case file; or FILE could not
-           be written, or is no case file
+      4    incomplete: a file or a directory could not be read, and is absent from the case file; or
+           FILE could not be written, or is no case file
       5    refused: FILE exists, or is in a log dir
       6    ...; no case file was written
       130  ...; no case file was written

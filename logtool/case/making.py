@@ -21,7 +21,13 @@ from logtool.case.renaming import Renaming
 from logtool.copies.digest import check_place
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
+from logtool.errors import (
+    LogtoolError,
+    NothingMatchedError,
+    RefusedError,
+    UnreadableError,
+    UnwritableError,
+)
 from logtool.formats import names
 from logtool.formats.names import (
     CLUSTER_METADATA,
@@ -119,9 +125,21 @@ class CaseMaker:
     def __iter__(self) -> Iterator[LogtoolError | CaseManifest]:
         """Yield the inputs that cannot be read, and then the manifest of the complete file.
 
-        An output that is refused or cannot be written is yielded as an error.
+        An output that is refused or cannot be written is yielded as an error. A directory that is
+        not of Kafka is left out; where no other is given, there is no file and no manifest.
         """
-        homes = [self._home(number, one) for number, one in enumerate(self._dirs, 1)]
+        homes = []
+        for number, one in enumerate(self._dirs, 1):
+            try:
+                homes.append(self._home(number, one))
+            except UnreadableError as error:
+                place = f"{number}/{self._log_dir_name(own_name(one.path))}"
+                is_other = isinstance(error, NothingMatchedError)
+                reason = "is no log dir and no partition dir of Kafka" if is_other else error.reason
+                self._totals.absent.append(LeftOut(place, reason))
+                yield error
+        if not homes:
+            return
         try:
             for path in filter(None, (self._output, self._names_file)):
                 check_place(path)
