@@ -1,12 +1,10 @@
 """The file of --metrics-file: the format, its values, and what a kill leaves."""
 
-import os
 import re
-import signal
-import sys
 from pathlib import Path
 
 import pytest
+from processes import killed_at
 
 from logtool.commands.views.metrics import Metric, MetricsFile
 from logtool.exits import Exit
@@ -135,28 +133,6 @@ def test_a_file_that_cannot_be_written_is_incomplete(run, partition, tmp_path: P
     assert str(tmp_path / "absent" / "a.prom") in found.stderr
 
 
-def killed_at(number: int, job) -> bool:
-    """Let a process die at its n-th call that changes something; False at its end."""
-    child = os.fork()
-    if not child:
-        calls = 0
-
-        def die(*_: object) -> None:
-            nonlocal calls
-            calls += 1
-            if calls == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(
-            lambda event, _: die() if event in ("open", "os.remove", "os.rename") else None
-        )
-        fsync = os.fsync
-        os.fsync = lambda fd: (die(), fsync(fd))[1]
-        job()
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-
-
 def test_a_kill_at_any_moment_leaves_a_file_that_is_whole(file: Path) -> None:
     def write(bytes_read: int) -> None:
         summary = Summary(bytes=bytes_read, partitions=1)
@@ -170,7 +146,7 @@ def test_a_kill_at_any_moment_leaves_a_file_that_is_whole(file: Path) -> None:
             file.unlink(missing_ok=True)
             if before:
                 write(before)
-            died = killed_at(number, lambda: write(2))
+            died = killed_at(number, lambda: write(2), file.parent)
             if file.exists():
                 assert value(parsed(file.read_text()), "checked_bytes") in (before, 2)
             write(3)
