@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from processes import killed_at
+from prometheus_client.parser import text_string_to_metric_families
 
 from logtool.commands.views.metrics import Metric, MetricsFile
 from logtool.exits import Exit
@@ -20,7 +21,10 @@ Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
 
 
 def parsed(text: str) -> Samples:
-    """Return the samples by the strict grammar of text-based format 0.0.4, gauges alone."""
+    """Return the samples by the strict grammar of text-based format 0.0.4, gauges alone.
+
+    The parser of Prometheus' own client, which is less strict, has to find the same.
+    """
     found: Samples = {}
     assert text.endswith("\n")
     lines = text.splitlines()
@@ -39,6 +43,11 @@ def parsed(text: str) -> Samples:
             )
             assert labels not in found[name]
             found[name][labels] = float(sample[sample.lastindex])
+    assert found == {
+        family.name: {tuple(one.labels.items()): one.value for one in family.samples}
+        for family in text_string_to_metric_families(text)
+        if family.type == "gauge"
+    }
     return found
 
 
