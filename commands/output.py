@@ -29,6 +29,7 @@ from logtool.commands.printing.writers import (
     TableWriter,
     Writer,
 )
+from logtool.disk import expanded
 from logtool.errors import (
     LogtoolError,
     NothingMatchedError,
@@ -164,7 +165,7 @@ class Report:
             self._writer = self._make_writer()
         tabular = isinstance(self._writer, DelimitedWriter)
         if not tabular or obj["type"] in self.view.row_types:
-            self._writer.item(obj)
+            self._writer.item(expanded.answer(obj))
         elif obj["type"] == "error":
             error(describe_error(obj))
 
@@ -256,25 +257,24 @@ class Report:
     def show(self, progress: "Progress") -> None:
         """Update the progress bar from the progress of a run."""
         done = min(progress.bytes_done, progress.bytes_total)
-        self.show_progress(done, progress.bytes_total, progress.path)
+        self.show_progress(done, progress.bytes_total, expanded.shown(str(progress.path)))
 
     def note(self, message: str, style: str | None = None) -> None:
         """Print a line for people on stderr, unless -q was given or the reader has gone.
 
         If nothing matched, no verdict is printed: the error is already printed.
         """
-        void = self._closed and self.summary.nothing_matched
+        void = (self._closed and self.summary.nothing_matched) or expanded.is_useless(message)
         if self.settings.quiet or self._pipe_closed or void:
             return
         self._hide_progress()
         if self.settings.summary_to_stdout:
-            self._notes.append((message, style))
+            self._notes.append((expanded.shown(message), style))
             if self._closed:
                 self._print_notes()
         else:
-            message = fitting.folded(
-                text.escape(message), terminal.width_of(sys.stderr, wide=self.settings.wide)
-            )
+            width = terminal.width_of(sys.stderr, wide=self.settings.wide)
+            message = fitting.folded(text.escape(expanded.shown(message)), width)
             _stderr(terminal.paint(message, style, self.settings.color, sys.stderr))
 
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
@@ -328,7 +328,7 @@ class Report:
                 if problem.path not in self._unmatched:
                     self.unreadable(problem)
         self._closed = True
-        last = SUMMARY.row(self.summary)
+        last = expanded.answer(SUMMARY.row(self.summary))
         if not known:
             last["complete"] = False
         if self._writer is None:
@@ -389,9 +389,8 @@ class Report:
     def _progress_wanted(self) -> bool:
         if self.settings.progress is not None:
             return self.settings.progress
-        if self.settings.quiet or not sys.stderr.isatty():
-            return False
-        return self.view.sparse or not self._out.isatty()
+        seen = not self.settings.quiet and sys.stderr.isatty()
+        return seen and (self.view.sparse or not self._out.isatty())
 
     def _hide_progress(self) -> None:
         if self._progress:
@@ -427,12 +426,12 @@ def describe_error(obj: Object) -> str:
 
 def error(message: str) -> None:
     """Print an error message on stderr, even with -q."""
-    _stderr(f"logtool: {text.escape(message)}")
+    _stderr(f"logtool: {text.escape(expanded.shown(message))}")
 
 
 def trouble(message: str) -> None:
     """Print lines on stderr as they are: help, a usage error, a traceback."""
-    _stderr(message)
+    _stderr(expanded.shown(message))
 
 
 def plain(content: str) -> None:

@@ -285,6 +285,8 @@ complete -c logtool -n '__fish_seen_subcommand_from case' -l null -d 'The paths 
 complete -c logtool -n '__fish_seen_subcommand_from case' -l broker-config -r -F -d 'Configuration file of the broker, such as server.properties. If PATH is not given, logtool uses the log dirs in the file. For an option that is not given, it uses the corresponding setting, if the file has one. One line on standard error shows the settings that logtool took from the file.'
 complete -c logtool -n '__fish_seen_subcommand_from case' -l output -r -F -d 'Write the case file FILE, which must be new, end with .tar.zst and lie outside of all log dirs.'
 complete -c logtool -n '__fish_seen_subcommand_from case' -l show -r -F -d 'Show what the case file FILE holds, and read no log dir.'
+complete -c logtool -n '__fish_seen_subcommand_from case' -l anonymize -d 'Put other names of the same size in the place of those of topics, groups, transactional ids, client ids, hosts, racks and users. Internal topics keep theirs.'
+complete -c logtool -n '__fish_seen_subcommand_from case' -l names -r -F -d 'With --anonymize: write each name and its replacement into FILE, which must be new and is not to be sent.'
 complete -c logtool -n '__fish_seen_subcommand_from case' -l max-rate -x -d 'Read at most SIZE per second (for example 200M), all threads together.'
 complete -c logtool -n '__fish_seen_subcommand_from case' -l max-duration -x -d 'Stop after TIME (for example 90s, 10m or 2h), and report what was checked.'
 complete -c logtool -n '__fish_seen_subcommand_from case' -s f -l format -x -a 'table json ndjson csv tsv markdown' -d 'Format of standard output.'

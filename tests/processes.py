@@ -133,3 +133,32 @@ def locked_by_a_process(lock: Path) -> Iterator[int]:
             yield holder.pid
         finally:
             holder.communicate()
+
+
+def killed_at(number: int, job: Callable[[], object], folder: Path) -> bool:
+    """Let a process die at its n-th call that changes something in a folder; False at its end."""
+    child = os.fork()
+    if not child:
+        calls, beginning, fsync = 0, str(folder), os.fsync
+
+        def die(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def seen(event: str, arguments: tuple[object, ...]) -> None:
+            is_change = event in ("open", "os.remove", "os.rename")
+            if is_change and str(arguments[0]).startswith(beginning):
+                die()
+
+        sys.addaudithook(seen)
+        os.fsync = lambda fd: (die(), fsync(fd))[1]
+        try:
+            job()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL)
+    return status != 0

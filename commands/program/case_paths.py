@@ -27,7 +27,7 @@ def with_cases(given: "Sequence[NodeDir]", *, taken: bool) -> "list[NodeDir]":
 
     `taken` is True for a command that takes case files; UsageError for one that does not.
     """
-    if not any(one.path.name.endswith(ENDING) for one in given):
+    if not any(ENDING in str(one.path) for one in given):
         return list(given)
     return list(_opened().with_cases(given, taken=taken))
 

@@ -7,6 +7,7 @@ from typing import Final
 from logtool.case.making import CaseMaker
 from logtool.case.manifest import CaseManifest
 from logtool.case.opening import read_manifest
+from logtool.case.renaming import Renaming
 from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
@@ -30,6 +31,8 @@ CASE: Final = Table("case", "case file", (
     count("records", "records"),
     count("replaced", "batches with another CRC than in the log"),
     Column("names", Kind.STRINGS, "topics"),
+    Column("renamed", Kind.INT64, "batches with another CRC, because names in them were replaced",
+           "batches", "names are as they were: --anonymize was not given"),
 ), note="All that is in a case file.", type="case",
     made_from="logtool.case.manifest:CaseManifest")  # fmt: skip
 DIRECTORY: Final = Table("case_dir", "directory", (
@@ -104,11 +107,16 @@ def run(
     printing: options.Printing,
     *,
     output: Path,
+    anonymize: bool,
+    names: Path | None,
 ) -> Exit:
     """Write a case file and print what is in it; return the exit status."""
     settings, given, summary = printing.settings(), inputs.resolved(), ActionSummary()
     report = Report(settings, _view(), summary, given)
-    job = CaseMaker(inputs.node_dirs(), output, running.run(report), parsing.now_ms(), summary)
+    job = CaseMaker(
+        inputs.node_dirs(), output, running.run(report), parsing.now_ms(), summary,
+        renaming=Renaming() if anonymize else None, names_file=names,
+    )  # fmt: skip
     return report.consume(job, CasePrinter(report, output))
 
 
@@ -147,6 +155,9 @@ class CasePrinter(Printer[CaseManifest | LogtoolError]):
         if found is None:
             return
         yield f"topics: {', '.join(found.names) or 'none'}", None
+        if found.renamed is not None:
+            kinds = "topics, groups, transactional ids, clients, hosts, racks and users"
+            yield f"names of {kinds} were replaced", None
         if found.inexact:
             ranges = text.count(len(found.inexact), "range of bytes", "ranges of bytes")
             yield f"{ranges} of logs could not be kept as they are", "warning"

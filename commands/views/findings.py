@@ -8,6 +8,7 @@ from typing import Final
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.writers import Object, columns
+from logtool.disk import expanded
 from logtool.findings import Finding, Remedy, Severity, catalogue
 from logtool.log.selection import Selection
 from logtool.running.remedies import Remedies, RemedyCount
@@ -91,7 +92,8 @@ class FindingPrinter(Printer[Finding]):
         if self._table and not report.settings.verbose:
             for line in _info_lines(summary):
                 yield line, "info"
-        for line in _next_lines(list(summary.next)):
+        usable = [one for one in summary.next if not expanded.is_useless(one)]
+        for line in _next_lines(usable):
             yield line, None
         for line in _remedy_lines(self._remedies.counts()):
             yield line, None

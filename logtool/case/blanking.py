@@ -13,8 +13,9 @@ from itertools import product
 
 import numpy as np
 
-from logtool.case import bodies, packing
+from logtool.case import bodies, packing, renamed_records
 from logtool.case.forging import SIZE, forge
+from logtool.case.renaming import Renaming
 from logtool.errors import FormatError
 from logtool.formats import compression, legacy_batch
 from logtool.formats.crc import crc32c
@@ -57,6 +58,8 @@ class BlankedCounts:
     records: int = 0
     replaced: int = 0
     """Batches with another CRC, because their payload is too small."""
+    renamed: int = 0
+    """Batches with another CRC, because names in them were replaced, and nothing else."""
     inexact: list[tuple[int, str, bool]] = field(default_factory=list)
     """Position of each batch whose records cannot be kept as they are, the reason, and whether all
     commands see it."""
@@ -65,9 +68,14 @@ class BlankedCounts:
 class Blanking:
     """Takes the payload out of the batches of one log."""
 
-    def __init__(self, content: KeptContent, limit: int = compression.DEFAULT_LIMIT) -> None:
+    def __init__(
+        self,
+        content: KeptContent,
+        limit: int = compression.DEFAULT_LIMIT,
+        renaming: Renaming | None = None,
+    ) -> None:
         self.counts = BlankedCounts()
-        self._content, self._limit = content, limit
+        self._content, self._limit, self._renaming = content, limit, renaming
 
     def batches(self, chunk: Chunk) -> bytearray:
         """Return the bytes of the sound batches of a chunk, which holds all of theirs."""
@@ -76,10 +84,10 @@ class Blanking:
         out = bytearray(chunk.stretch(slice(0, len(table))))
         self.counts.batches += len(table)
         self.counts.records += table.records
-        if self._content is KeptContent.STATE:
+        if self._content is KeptContent.STATE and not self._renaming:
             return out
         for some, ordinary in pieces(chunk, np.arange(len(table))):
-            if self._content is KeptContent.METADATA:
+            if self._content is not KeptContent.NOTHING:
                 for row in some.tolist():
                     self._mask(chunk, row, out, int(table.position[row]) - start)
                 continue
@@ -178,29 +186,41 @@ class Blanking:
         self._give_up(chunk, row, out, at, "its records do not decode")
 
     def _mask(self, chunk: Chunk, row: int, out: bytearray, at: int) -> None:
-        """Put stars in the place of the secrets in one batch of the metadata log."""
-        table = chunk.table
-        end = at + int(table.size[row])
-        if table.is_control[row]:
+        """Put stars in the place of the secrets in one batch, and others in the place of names."""
+        table, renaming = chunk.table, self._renaming
+        end, is_control = at + int(table.size[row]), bool(table.is_control[row])
+        if is_control and not renaming:
             return
         is_plain = table.magic[row] == MAGIC and table.codec[row] == compression.NONE
         parts = list(batch_records(chunk, row, limit=self._limit)) if is_plain else []
         tables = [part for part in parts if isinstance(part, RecordTable)]
-        if not is_plain or len(tables) < len(parts):
+        has_headers = renaming and any(part.spans.header_count.any() for part in tables)
+        if not is_plain or len(tables) < len(parts) or has_headers:
             self._give_up(chunk, row, out, at, "its records cannot be searched for secrets")
             return
-        changed = False
+        starred, changed, masked = renaming.starred if renaming else 0, False, False
         for part in tables:
             for number in range(len(part.offset)):
-                value = part.value(number)
-                shown = None if value is None else _masked(value)
-                if shown != value and shown is not None:
-                    begin = at + HEADER_SIZE + int(part.spans.value_position[number])
-                    out[begin : begin + len(shown)] = shown
-                    changed = True
+                old = part.key(number), part.value(number)
+                shown = old if is_control else self._without_secrets(*old)
+                masked |= shown != old
+                if renaming:
+                    shown = _renamed(renaming, self._content, is_control, *shown)
+                changed |= shown != old
+                places = part.spans.key_position[number], part.spans.value_position[number]
+                for data, place in zip(shown, places, strict=True):
+                    begin = at + HEADER_SIZE + int(place)
+                    out[begin : begin + len(data or b"")] = data or b""
         if changed:
-            self.counts.replaced += 1
+            lost = masked or (renaming is not None and renaming.starred > starred)
+            self.counts.replaced += lost
+            self.counts.renamed += not lost
             _write_crc(out, at, end)
+
+    def _without_secrets(
+        self, key: bytes | None, value: bytes | None
+    ) -> tuple[bytes | None, bytes | None]:
+        return key, _masked(value) if value and self._content is KeptContent.METADATA else value
 
     def _blank_legacy(self, chunk: Chunk, row: int, out: bytearray, at: int) -> None:
         """Take the payload out of an entry of magic 0 or 1."""
@@ -266,6 +286,19 @@ class Blanking:
         out[end - size : end] = packed.data
         free = None if packed.free is None else end - size + packed.free
         self._close_legacy(chunk, row, out, at, free)
+
+
+def _renamed(
+    renaming: Renaming, content: KeptContent, control: bool, key: bytes | None, value: bytes | None
+) -> tuple[bytes | None, bytes | None]:
+    """Return key and value of a record with other names in them."""
+    if control:
+        return key, renamed_records.control(renaming, key or b"", value or b"") if value else value
+    if content is KeptContent.STATE:
+        return renamed_records.state(renaming, key or b"", value)
+    return _STAR * len(key) if key else key, (
+        renamed_records.metadata(renaming, value) if value else value
+    )
 
 
 def _masked(value: bytes) -> bytes:

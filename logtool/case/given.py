@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from logtool.case import opening
-from logtool.errors import UsageError
+from logtool.case.archive import is_safe
+from logtool.errors import UnreadableError, UsageError
 from logtool.log.inputs import NodeDir
 
 
@@ -14,17 +15,18 @@ def with_cases(given: Iterable[NodeDir], *, taken: bool) -> Iterator[NodeDir]:
     `taken` is False for a command that does not take case files: UsageError.
     """
     for one in given:
-        if not opening.is_case(one.path):
+        path, place = opening.place_in(one.path)
+        if not opening.is_case(path):
             yield one
             continue
         if not taken:
             text = "is a case file; only verify, plan, gaps, txns, watermark, diff and stat take it"
-            raise UsageError(f"{one.path}: {text}")
-        yield from dirs_of(one)
+            raise UsageError(f"{path}: {text}")
+        yield from dirs_of(NodeDir(path, one.node), place)
 
 
-def dirs_of(one: NodeDir) -> Iterator[NodeDir]:
-    """Yield the directories in a case file; UnreadableError for any other file.
+def dirs_of(one: NodeDir, place: str = "") -> Iterator[NodeDir]:
+    """Yield the directories in a case file, or the place in it; UnreadableError for other files.
 
     UsageError for one in which damage looks different: all commands look at damage.
     """
@@ -35,7 +37,13 @@ def dirs_of(one: NodeDir) -> Iterator[NodeDir]:
             raise UsageError(f"{text}; run the command where the log dir is")
     for inner in found.manifest.dirs:
         node = one.node if inner.node is None else inner.node
-        yield NodeDir(Path(found.home, inner.given), node)
+        if not place:
+            yield NodeDir(Path(found.home, inner.given), node)
+        elif f"{place}/".startswith(f"{inner.place}/") and is_safe(place):
+            yield NodeDir(Path(found.home, place), node)
+            return
+    if place:
+        raise UnreadableError(one.path, f"has no directory for {place}")
 
 
 def require(paths: Iterable[Path], *, records: bool, crcs: bool, blocks: bool) -> None:

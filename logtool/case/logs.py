@@ -10,6 +10,7 @@ import numpy as np
 
 from logtool.case.blanking import BlankedCounts, Blanking, KeptContent
 from logtool.case.forging import SIZE, forge, four_bytes
+from logtool.case.renaming import Renaming
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats import compression
@@ -44,9 +45,10 @@ class BlankedLog:
         base_offset: int,
         content: KeptContent,
         limit: int = compression.DEFAULT_LIMIT,
+        renaming: Renaming | None = None,
     ) -> None:
         self._log, self._base_offset = log, base_offset
-        self._blanking = Blanking(content, limit)
+        self._blanking = Blanking(content, limit, renaming)
         self._kept: list[tuple[BatchTable, Damage | None]] = []
         self._spool: BinaryIO | None = None
         self.damages = 0

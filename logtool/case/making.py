@@ -17,12 +17,25 @@ from logtool.case.archive import ArchiveWriter, CaseMember
 from logtool.case.blanking import BlankedCounts, KeptContent
 from logtool.case.logs import BlankedLog
 from logtool.case.manifest import NAME, CaseDir, CaseFiles, CaseManifest, LeftOut, encode
+from logtool.case.renaming import Renaming
 from logtool.copies.digest import check_place
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
+from logtool.errors import (
+    LogtoolError,
+    NothingMatchedError,
+    RefusedError,
+    UnreadableError,
+    UnwritableError,
+)
 from logtool.formats import names
-from logtool.formats.names import CLUSTER_METADATA, FileKind, FileName, PartitionDirectory
+from logtool.formats.names import (
+    CLUSTER_METADATA,
+    BadDirectory,
+    FileKind,
+    FileName,
+    PartitionDirectory,
+)
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs
 from logtool.log.dir import own_name
@@ -43,6 +56,12 @@ _WHOLE_KINDS = frozenset(
         FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX,
         FileKind.PRODUCER_SNAPSHOT, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA,
         FileKind.QUORUM_STATE, FileKind.META_PROPERTIES, FileKind.CLEAN_SHUTDOWN,
+        FileKind.RECOVERY_POINT_CHECKPOINT, FileKind.REPLICATION_CHECKPOINT,
+        FileKind.LOG_START_CHECKPOINT, FileKind.CLEANER_CHECKPOINT,
+    }
+)  # fmt: skip
+_WITH_TOPICS = frozenset(
+    {
         FileKind.RECOVERY_POINT_CHECKPOINT, FileKind.REPLICATION_CHECKPOINT,
         FileKind.LOG_START_CHECKPOINT, FileKind.CLEANER_CHECKPOINT,
     }
@@ -68,6 +87,17 @@ class _Totals:
     names: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """A directory that is written, and its place."""
+
+    path: Path
+    given: CaseDir
+    is_log_dir: bool
+    only: frozenset[str] | None = None
+    """The names of directories in it that are meant; None for all."""
+
+
 class CaseMaker:
     """Makes one case file; yields what could not be read, and then has the `manifest`."""
 
@@ -78,8 +108,15 @@ class CaseMaker:
         run: Run,
         made_ms: int,
         summary: Summary | None = None,
+        renaming: Renaming | None = None,
+        names_file: Path | None = None,
     ) -> None:
+        """Begin; with `renaming`, other names stand for those of topics, groups, hosts and users.
+
+        Then each name with its replacement is written to `names_file`, if that is given.
+        """
         self._dirs, self._output, self._run = dirs, output, run
+        self._renaming, self._names_file = renaming, names_file
         self._made_ms = made_ms
         self._totals = _Totals()
         self.summary = Summary() if summary is None else summary
@@ -88,39 +125,49 @@ class CaseMaker:
     def __iter__(self) -> Iterator[LogtoolError | CaseManifest]:
         """Yield the inputs that cannot be read, and then the manifest of the complete file.
 
-        An output that is refused or cannot be written is yielded as an error.
+        An output that is refused or cannot be written is yielded as an error. A directory that is
+        not of Kafka is left out; where no other is given, there is no file and no manifest.
         """
-        homes = [self._home(number, one) for number, one in enumerate(self._dirs, 1)]
+        homes = []
+        for number, one in enumerate(self._dirs, 1):
+            try:
+                homes.append(self._home(number, one))
+            except UnreadableError as error:
+                place = f"{number}/{self._log_dir_name(own_name(one.path))}"
+                is_other = isinstance(error, NothingMatchedError)
+                reason = "is no log dir and no partition dir of Kafka" if is_other else error.reason
+                self._totals.absent.append(LeftOut(place, reason))
+                yield error
+        if not homes:
+            return
         try:
-            check_place(self._output)
+            for path in filter(None, (self._output, self._names_file)):
+                check_place(path)
             yield from self._written(homes)
         except (RefusedError, UnwritableError) as error:
             yield error
 
-    def _written(
-        self, homes: "Sequence[tuple[tuple[Path, str], CaseDir, frozenset[str] | None]]"
-    ) -> Iterator[UnreadableError | CaseManifest]:
+    def _written(self, homes: "Sequence[_Home]") -> Iterator[UnreadableError | CaseManifest]:
         try:
             with unfinished.new_file(self._output) as out, _spool(self._output) as body:
                 writer = ArchiveWriter(body)
-                for home, _, only in homes:
-                    yield from self._folder(writer, *home, only)
+                for home in homes:
+                    yield from self._top(writer, home)
                 writer.close()
-                self.manifest = self._described([one for _, one, _ in homes])
+                self.manifest = self._described([one.given for one in homes])
                 data = encode(self.manifest)
                 head = ArchiveWriter(out)
                 head.add(CaseMember(NAME, len(data), self._made_ms * 1_000_000), [data])
                 head.flush()
                 body.seek(0)
                 shutil.copyfileobj(body, out, _PIECE)
+                self._write_names()
         except OSError as error:
             raise UnwritableError(self._output, error.strerror or str(error)) from error
         yield self.manifest
 
-    def _home(
-        self, number: int, one: NodeDir
-    ) -> tuple[tuple[Path, str], CaseDir, frozenset[str] | None]:
-        """Return a directory with its place, and the names in it that are meant; None for all."""
+    def _home(self, number: int, one: NodeDir) -> "_Home":
+        """Return a directory that was given, with its place; UnreadableError."""
         lacking = "a case file of Redpanda cannot be made"
         kind = inputs.kind_of(one.path, lacking=lacking)
         if kind is PathKind.FILE:
@@ -128,35 +175,68 @@ class CaseMaker:
         own = own_name(one.path)
         around = inputs.containing(one.path) if kind is PathKind.PARTITION_DIR else None
         if around is None:
-            place = f"{number}/{own}"
-            return (one.path, place), CaseDir(place, place, one.node), None
-        place = f"{number}/{own_name(around.path)}"
+            is_log_dir = kind is PathKind.LOG_DIR
+            place = f"{number}/{self._log_dir_name(own) if is_log_dir else self._dir_name(own)}"
+            return _Home(one.path, CaseDir(place, place, one.node), is_log_dir)
+        place = f"{number}/{self._log_dir_name(own_name(around.path))}"
         known = [path.name for path, each in around.partitions if each.topic in _AROUND]
         only = frozenset({own, *known})
-        return (around.path, place), CaseDir(place, f"{place}/{own}", one.node), only
+        given = CaseDir(place, f"{place}/{self._dir_name(own)}", one.node)
+        return _Home(around.path, given, True, only)
+
+    def _log_dir_name(self, name: str) -> str:
+        return _LOG_DIR if self._renaming else name
+
+    def _dir_name(self, name: str) -> str:
+        return self._renaming.directory(name) if self._renaming else name
+
+    def _file_name(self, name: str) -> str:
+        return self._renaming.file(name) if self._renaming else name
+
+    def _parsed(self, name: str) -> PartitionDirectory | BadDirectory:
+        """Return the name of a directory of a log dir, and count a partition."""
+        found = names.parse_directory(name)
+        if isinstance(found, PartitionDirectory):
+            topic = found.topic
+            self._totals.names.add(self._renaming.topic(topic) if self._renaming else topic)
+            self.summary.partitions += 1
+        return found
+
+    def _write_names(self) -> None:
+        """Write the names and their replacements, which only the owner of the file may read."""
+        if self._renaming and self._names_file:
+            with unfinished.new_file(self._names_file, 0o600) as out:
+                out.write(self._renaming.encode())
+
+    def _top(self, writer: ArchiveWriter, home: "_Home") -> Iterator[UnreadableError]:
+        """Write a directory that was given."""
+        parsed = None if home.is_log_dir else self._parsed(own_name(home.path))
+        yield from self._folder(writer, home.path, home.given.place, parsed, only=home.only)
 
     def _folder(
         self,
         writer: ArchiveWriter,
         path: Path,
         place: str,
-        only: frozenset[str] | None = None,
-        directory: PartitionDirectory | None = None,
+        directory: PartitionDirectory | BadDirectory | None,
         depth: int = 0,
+        *,
+        only: frozenset[str] | None = None,
     ) -> Iterator[UnreadableError]:
-        """Write a directory and everything in it, or the directories among `only`."""
+        """Write a directory and everything in it, or the directories among `only`.
+
+        `directory` is its own name, or that of the directory of a partition that it is in.
+        """
         writer.add(CaseMember(place, is_dir=True))
-        parsed = names.parse_directory(own_name(path))
-        if directory is None and isinstance(parsed, PartitionDirectory):
-            directory = parsed
-            self._totals.names.add(parsed.topic)
-            self.summary.partitions += 1
         for entry in files.list_dir(path):
-            inner, inner_place = path / entry.name, f"{place}/{entry.name}"
+            inner, is_dir = path / entry.name, files.is_dir(entry)
+            name = self._dir_name(entry.name) if is_dir else self._file_name(entry.name)
+            inner_place = f"{place}/{name}"
             try:
-                if files.is_dir(entry):
+                if is_dir:
                     if depth < _DEEPEST and (only is None or entry.name in only):
-                        yield from self._folder(writer, inner, inner_place, None, None, depth + 1)
+                        of = self._parsed(entry.name) if directory is None else directory
+                        yield from self._folder(writer, inner, inner_place, of, depth + 1)
                 elif stat.S_ISREG(inner.lstat().st_mode):
                     self._file(writer, inner, inner_place, directory)
                 else:
@@ -173,7 +253,7 @@ class CaseMaker:
         writer: ArchiveWriter,
         path: Path,
         place: str,
-        directory: PartitionDirectory | None,
+        directory: PartitionDirectory | BadDirectory | None,
     ) -> None:
         """Write one file; UnreadableError."""
         self._run.budget.pace.spend(0)
@@ -189,9 +269,11 @@ class CaseMaker:
             member = CaseMember(place, file.size, status.st_mtime_ns, changed_ns)
             if treatment in _CONTENT:
                 base_offset = 0 if name.kind in _SNAPSHOTS else name.offset or 0
-                log = BlankedLog(file, base_offset, _CONTENT[treatment])
+                log = BlankedLog(file, base_offset, _CONTENT[treatment], renaming=self._renaming)
                 writer.add(member, self._counted(path, log.blocks()))
                 self._take(log, place)
+            elif self._renaming and name.kind in _WITH_TOPICS:
+                writer.add(member, self._with_other_topics(file))
             else:
                 writer.add(member, _content_of(file, treatment))
             if name.kind is FileKind.LOG:
@@ -203,6 +285,13 @@ class CaseMaker:
             of_kind[1] += file.size
             self._totals.files += 1
             self._totals.bytes += file.size
+
+    def _with_other_topics(self, file: LogFile) -> Iterator[bytes]:
+        """Yield an offset checkpoint with other topics; one that no broker could read is zeros."""
+        if self._renaming and file.size <= files.SMALL_FILE_LIMIT:
+            yield self._renaming.checkpoint(b"".join(_content_of(file, WHOLE)))
+        else:
+            yield from _content_of(file, ZEROS)
 
     def _counted(
         self, path: Path, blocks: Iterator[bytes | bytearray]
@@ -218,6 +307,7 @@ class CaseMaker:
         totals.counts.batches += found.batches
         totals.counts.records += found.records
         totals.counts.replaced += found.replaced
+        totals.counts.renamed += found.renamed
         totals.inexact += (
             LeftOut(place, reason, position, damage) for position, reason, damage in found.inexact
         )
@@ -243,10 +333,13 @@ class CaseMaker:
             inexact=tuple(totals.inexact),
             absent=tuple(totals.absent),
             names=tuple(sorted(totals.names)),
+            renamed=totals.counts.renamed if self._renaming else None,
         )
 
 
 _DEEPEST = 8
+_LOG_DIR = "data"
+"""Name of a log dir in place of its own, which may have that of a host."""
 
 
 def _spool(output: Path) -> BinaryIO:
@@ -254,11 +347,11 @@ def _spool(output: Path) -> BinaryIO:
     return tempfile.TemporaryFile(dir=output.parent)
 
 
-def _treatment(name: FileName, directory: PartitionDirectory | None) -> str:
+def _treatment(name: FileName, directory: PartitionDirectory | BadDirectory | None) -> str:
     if name.kind in _SNAPSHOTS:
         return MASKED
     if name.kind is FileKind.LOG:
-        topic = directory.topic if directory else None
+        topic = directory.topic if isinstance(directory, PartitionDirectory) else None
         return MASKED if topic == CLUSTER_METADATA else STATE if topic == _STATE_TOPIC else HEADERS
     return WHOLE if name.kind in _WHOLE_KINDS else ZEROS
 

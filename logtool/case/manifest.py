@@ -78,6 +78,8 @@ class CaseManifest:
     """Files that could not be read, and entries that are no files."""
     names: tuple[str, ...] = field(default=())
     """Topics."""
+    renamed: int | None = None
+    """Batches with another CRC, because names in them were replaced; None if no name was."""
 
     @property
     def made(self) -> str | None:
@@ -107,7 +109,7 @@ def parse(data: bytes) -> CaseManifest:
             }
         )
         numbers = (found.files, found.bytes, found.log_bytes, found.batches, found.records,
-                   found.replaced, found.made_ms)  # fmt: skip
+                   found.replaced, found.made_ms, found.renamed or 0)  # fmt: skip
         if any(type(number) is not int or number < 0 for number in numbers):
             raise FormatError("a number of the manifest is missing")
         return found

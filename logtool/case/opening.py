@@ -18,6 +18,7 @@ import numpy as np
 from logtool.case import manifest
 from logtool.case.archive import ArchiveReader, CaseMember
 from logtool.case.manifest import CaseManifest
+from logtool.disk import expanded as in_answers
 from logtool.disk.files import CHANGED
 from logtool.errors import FormatError, UnreadableError, UnwritableError
 from logtool.lazy_dataclass import dataclass
@@ -42,6 +43,15 @@ class OpenedCase:
 def is_case(path: Path) -> bool:
     """Return whether a path has the name of a case file and is a file."""
     return path.name.endswith(ENDING) and path.is_file()
+
+
+def place_in(path: Path) -> tuple[Path, str]:
+    """Return the case file and the place in it of ``CASE.tar.zst:/PLACE``; no place for others."""
+    for above in path.parents:
+        case = above.with_name(above.name.removesuffix(":")) if above.name else above
+        if above.name.endswith(f"{ENDING}:") and is_case(case):
+            return case, str(path.relative_to(above))
+    return path, ""
 
 
 def read_manifest(path: Path) -> CaseManifest:
@@ -70,9 +80,11 @@ def expanded(path: Path) -> OpenedCase:
 
 @lru_cache(maxsize=64)
 def _expanded(path: Path, inode: int, mtime_ns: int) -> OpenedCase:
-    home = Path(tempfile.mkdtemp(prefix="logtool-case-"))
+    home = Path(tempfile.mkdtemp(prefix="logtool-case-")).resolve()
     atexit.register(shutil.rmtree, home, ignore_errors=True)
-    return OpenedCase(path, home, expand(path, home))
+    found = OpenedCase(path, home, expand(path, home))
+    in_answers.add(home, path)
+    return found
 
 
 def expand(path: Path, home: Path) -> CaseManifest:

@@ -6,6 +6,7 @@ joined      ranges of several files read as one file
 remote      files behind a URL: a `RemotePath` stands for a `Path`
 assembled   directories that exist nowhere, made of pieces of files
 in_use      the broker that is running on a log dir
+expanded    directories with the content of case files, and their names in answers
 unfinished  the names of output of logtool that is not complete
 shell       paths and options as a shell takes them, for printed commands
 """

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from logtool.disk import files, shell
+from logtool.disk import expanded, files, shell
 from logtool.findings import Finding, Remedy, Severity
 from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import Selection
@@ -63,7 +63,7 @@ class Remedies:
         explain = f"logtool explain {worst.code}"
         if remedy is Remedy.BROKER:
             return None
-        if any(map(files.is_remote, self._paths)):
+        if any(files.is_remote(one) or expanded.is_expanded(one) for one in self._paths):
             return explain
         if remedy is Remedy.CHECKPOINT and worst.path:
             folders = list(self._partitions.get(remedy, {}))

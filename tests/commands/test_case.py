@@ -7,6 +7,7 @@ from pathlib import Path
 
 import metadata_secrets
 import pytest
+import redpanda_files as rp
 from cases import COMMANDS, answers, content
 from damage import cut, damage_file, flip, zero
 from damage_rows.table import TABLE, log_dir_of
@@ -192,6 +193,24 @@ def test_what_makes_no_sense_is_refused(run, partition, case, words, status) -> 
     assert run("case", *given).status == status
     assert not case.exists()
     assert not [*case.parent.glob(".*unfinished")]
+
+
+def test_directories_of_other_flavours_are_left_out_and_named(
+    run, partition, scenario, case, tmp_path
+) -> None:
+    redpanda = rp.data_dir(tmp_path / "made", {"0-1-v1.log": rp.log(0, 4)}).parents[2]
+    bucket = scenario("automq/broker-crash") / "s3"
+    made = run("case", "--output", case, "-f", "ndjson", redpanda, bucket, partition.parent)
+    assert made.status == 4
+    assert [one["path"] for one in made.of_type("error")] == [str(redpanda), str(bucket)]
+    (directory,) = made.of_type("directory")
+    assert directory["place"] == f"3/{partition.parent.name}"
+    assert [one["path"][:2] for one in made.of_type("absent")] == ["1/", "2/"]
+    expected, found = (run("stat", "-f", "ndjson", path) for path in (partition.parent, case))
+    assert found.objects[-1]["records"] == expected.objects[-1]["records"] > 0
+    case.unlink()
+    assert run("case", "--output", case, redpanda, bucket).status == 4
+    assert not case.exists()
 
 
 def test_an_existing_file_is_not_overwritten(run, partition, case) -> None:

@@ -1,12 +1,11 @@
 """The file of --metrics-file: the format, its values, and what a kill leaves."""
 
-import os
 import re
-import signal
-import sys
 from pathlib import Path
 
 import pytest
+from processes import killed_at
+from prometheus_client.parser import text_string_to_metric_families
 
 from logtool.commands.views.metrics import Metric, MetricsFile
 from logtool.exits import Exit
@@ -22,7 +21,10 @@ Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
 
 
 def parsed(text: str) -> Samples:
-    """Return the samples by the strict grammar of text-based format 0.0.4, gauges alone."""
+    """Return the samples by the strict grammar of text-based format 0.0.4, gauges alone.
+
+    The parser of Prometheus' own client, which is less strict, has to find the same.
+    """
     found: Samples = {}
     assert text.endswith("\n")
     lines = text.splitlines()
@@ -41,6 +43,11 @@ def parsed(text: str) -> Samples:
             )
             assert labels not in found[name]
             found[name][labels] = float(sample[sample.lastindex])
+    assert found == {
+        family.name: {tuple(one.labels.items()): one.value for one in family.samples}
+        for family in text_string_to_metric_families(text)
+        if family.type == "gauge"
+    }
     return found
 
 
@@ -135,28 +142,6 @@ def test_a_file_that_cannot_be_written_is_incomplete(run, partition, tmp_path: P
     assert str(tmp_path / "absent" / "a.prom") in found.stderr
 
 
-def killed_at(number: int, job) -> bool:
-    """Let a process die at its n-th call that changes something; False at its end."""
-    child = os.fork()
-    if not child:
-        calls = 0
-
-        def die(*_: object) -> None:
-            nonlocal calls
-            calls += 1
-            if calls == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(
-            lambda event, _: die() if event in ("open", "os.remove", "os.rename") else None
-        )
-        fsync = os.fsync
-        os.fsync = lambda fd: (die(), fsync(fd))[1]
-        job()
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-
-
 def test_a_kill_at_any_moment_leaves_a_file_that_is_whole(file: Path) -> None:
     def write(bytes_read: int) -> None:
         summary = Summary(bytes=bytes_read, partitions=1)
@@ -170,7 +155,7 @@ def test_a_kill_at_any_moment_leaves_a_file_that_is_whole(file: Path) -> None:
             file.unlink(missing_ok=True)
             if before:
                 write(before)
-            died = killed_at(number, lambda: write(2))
+            died = killed_at(number, lambda: write(2), file.parent)
             if file.exists():
                 assert value(parsed(file.read_text()), "checked_bytes") in (before, 2)
             write(3)

@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from processes import killed_at
 from report_pages import content_of
 
 from logtool.commands.views.report_markdown import ticket
@@ -87,6 +88,27 @@ def test_names_are_neither_markup_nor_the_end_of_a_cell():
     (row,) = (row for row in ticket(content).splitlines() if "batch/crc" in row)
     assert len(re.findall(r"(?<!\\)\|", row)) == 6
     assert "\x1b" not in row
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.parametrize("name", ["report.html", "report.md"])
+def test_a_kill_at_any_moment_leaves_a_report_that_is_whole(run, stopped, tmp_path, name):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    target = folder / name
+
+    def plain() -> str:
+        return re.sub(r"[0-9.]+", "0", target.read_text("utf-8"))  # without times
+
+    assert run("report", "--output", target, stopped).status == 0
+    whole, number = plain(), 1
+    target.unlink()
+    while killed_at(number, lambda: run("report", "--output", target, stopped), folder):
+        assert not target.exists() or plain() == whole
+        number += 1
+    assert number >= 4
+    assert plain() == whole
+    assert [one.name for one in folder.iterdir()] == [name]
 
 
 def test_a_report_replaces_an_older_one_and_is_never_in_a_log_dir(run, stopped, tmp_path):

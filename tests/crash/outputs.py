@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import redpanda_files as rp
@@ -22,7 +22,10 @@ from changes import count, disk_full, failing, make_log_dir
 from crash import commands_killed, kills, mounts
 
 from logtool import cli
+from logtool.case import manifest
+from logtool.case.archive import ArchiveReader
 from logtool.disk.unfinished import is_unfinished
+from logtool.errors import FormatError
 from logtool.repair import output
 
 TESTS = Path(__file__).parents[1]
@@ -80,6 +83,9 @@ OUTPUTS = {
         ("rebuild-index", "--all", "--output", "{out}/made", "{}"),
         commands_killed.redpanda_indexes),
     "diff --digest": OutputJob(("diff", "--digest", "{out}/d.npz", "{}")),
+    "case": OutputJob(("case", "--output", "{out}/c.tar.zst", "{}")),
+    "case --anonymize": OutputJob(
+        ("case", "--anonymize", "--output", "{out}/c.tar.zst", "{}"), commands_killed.damage_logs),
     "dump to Parquet": OutputJob(
         ("dump", "-f", "parquet", "--output", "{out}/b.parquet", "{}/codec-none-0")),
 }  # fmt: skip
@@ -175,7 +181,20 @@ def _content(path: Path) -> object:
                 return [(one.filename, one.CRC) for one in file.infolist()]
         except zipfile.BadZipFile:
             return "not a zip"
+    if path.name.endswith(".tar.zst"):
+        try:
+            return _case_without_its_time(path)
+        except FormatError:
+            return "not a case file"
     return path.read_bytes()
+
+
+def _case_without_its_time(path: Path) -> object:
+    """Return the manifest of a case file, and its members; FormatError if it is not complete."""
+    with path.open("rb") as file:
+        reader = ArchiveReader(file)
+        members = {one.place: b"".join(map(bytes, reader.blocks())) for one in reader.members()}
+    return replace(manifest.parse(members.pop(manifest.NAME)), made_ms=0), members
 
 
 @dataclass(slots=True)

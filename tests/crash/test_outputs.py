@@ -7,7 +7,7 @@ from crash.outputs import OUTPUTS, OutputCommand, sweep
 
 # From Python 3.12 on; the child only does what is tested here, and no thread is waited for.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-SHORT = ("salvage, Redpanda", "gaps", "rebuild-index", "convert to Redpanda")
+SHORT = ("case", "salvage, Redpanda", "gaps", "rebuild-index", "convert to Redpanda")
 
 
 @pytest.mark.parametrize(
