@@ -48,6 +48,15 @@ def test_offsets_and_places_are_those_of_the_broker(release: str, tmp_path: Path
         topic, _, number = name.rpartition("-")
         assert topic == "plain" or {(topic, int(number), at) for at in consumed} <= here
 
+    dumped = run("dump", "--records", "--exclude-topic", "__*", "-f", "ndjson",
+                 tmp_path / "remote", tmp_path / "data")  # fmt: skip
+    assert dumped.returncode == 0, dumped.stderr
+    read: dict[str, list[int]] = {}
+    for one in map(json.loads, dumped.stdout.splitlines()):
+        if one["type"] == "record" and not one["control"]:
+            read.setdefault(f"{one['topic']}-{one['partition']}", []).append(one["offset"])
+    assert read == answers["consumed"]
+
     objects = printed("verify", "--rsm", "local", tmp_path / "remote", tmp_path / "data")
     rows = [one for one in objects if one["type"] == "remote-objects"]
     assert {(one["content"], one["state"]) for one in rows} == {("checked", "copy-finished")}
