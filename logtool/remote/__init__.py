@@ -12,6 +12,7 @@
 `contents`     the log and the indexes in the objects of one segment
 `object_findings`  the rules for objects
 `verification` over the objects below a prefix
+`expiry`       remote segments that retention deletes, by the size and age of both tiers
 `tiers`        log dirs with the remote segments of their partitions, as one log
 `joining`      paths on a command line: log dirs with the objects given with them
 
