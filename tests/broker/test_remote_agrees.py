@@ -31,6 +31,15 @@ def remote_retention(home: Path, *words: str) -> list[dict[str, Any]]:
     return [one for one in found if one["type"] == "remote"]
 
 
+def expected_snapshot(home: Path) -> int:
+    """Return the local log start of aged-0, at which the plan keeps a snapshot."""
+    base = min(tiered.local(home / "data", "aged-0"))
+    planned = run("plan", "--topic", "aged", "-f", "ndjson", home / "data").stdout.splitlines()
+    gone = {one["path"] for one in map(json.loads, planned) if one.get("action") == "remove"}
+    assert not any(path.endswith(f"{base:020d}.snapshot") for path in gone)
+    return base
+
+
 def with_smaller_limit(release: str, home: Path, topic: str, size: int, start: int) -> None:
     """Start the broker, set retention.bytes, and wait until its objects begin at an offset."""
     from confluent_kafka.admin import (
@@ -53,6 +62,8 @@ def with_smaller_limit(release: str, home: Path, topic: str, size: int, start: i
         client = AdminClient({"bootstrap.servers": broker.bootstrap})
         client.incremental_alter_configs([resource])[resource].result(60)
         tiered.wait(lambda: tiered.objects(remote, topic) == expected, broker, "not deleted")
+        # A snapshot at the local log start is above the log start, so that no start removes it.
+        assert (home / "data" / "aged-0" / f"{expected_snapshot(home):020d}.snapshot").is_file()
         broker.stop()
 
 
