@@ -13,6 +13,7 @@
 `object_findings`  the rules for objects
 `verification` over the objects below a prefix
 `expiry`       remote segments that retention deletes, by the size and age of both tiers
+`rebuild`      partitions in a bucket, and how a new cluster would find their segments
 `tiers`        log dirs with the remote segments of their partitions, as one log
 `joining`      paths on a command line: log dirs with the objects given with them
 

@@ -17,7 +17,7 @@ from logtool.startup.request import LoadRequest
 
 
 def actions(request: LoadRequest, loaded: LoadResult) -> Iterator[Action]:
-    """Yield what a start does about the remote part of a tiered log; nothing for another log."""
+    """Yield the action of a start on a log that has a remote part, if there is one."""
     if not request.start.tiered:
         return
     log_start, local_start = loaded.log_start, loaded.local_log_start
@@ -31,7 +31,7 @@ def actions(request: LoadRequest, loaded: LoadResult) -> Iterator[Action]:
 
 
 def _of_role(request: LoadRequest) -> str:
-    """Return what becomes of an empty log, by what the metadata log says of its leader."""
+    """Return the fate of an empty log, by the leader that the metadata log knows."""
     follower = (
         "as a follower it takes leader epochs and producer snapshot from remote storage, and "
         "fetches from the local log start of the leader on"
