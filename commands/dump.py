@@ -145,6 +145,16 @@ def dump(
     composite objects, ranges of a node, and the owner of a WAL. A WAL on a device or in a file, as
     AutoMQ had it before May 2025, is printed as the records that AutoMQ recovers from it.
 
+    Tiered storage:
+
+    With the prefix of its objects as a further PATH, the command also prints what a partition has
+    in remote storage alone: the segments that the records of __remote_log_metadata in the log dirs
+    name, as far as brokers find offsets in them by the leader epochs of the local copy. Give the
+    log dirs of all brokers: each has some partitions of that topic. What the objects are is known
+    from their names: those of the plugin of Aiven, unless they are encrypted, and of
+    LocalTieredStorage. An object that is missing or cannot be read is an error, and the status is
+    4.
+
     Exit status:
       0    everything was printed, also if a search found nothing (see `found` in the summary)
       1    something is damaged; the readable part was printed

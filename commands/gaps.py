@@ -229,6 +229,12 @@ def gaps(
     With a bucket and the log dir of its metadata log as PATH, offsets that are in no object and not
     in the WAL are a gap, too. A missing or damaged object is an error, and the status is 4.
 
+    Tiered storage:
+
+    With the prefix of its objects and the log dirs of the cluster as PATH, the remote segments of a
+    partition are part of its log; see 'logtool dump --help'. An object that is missing, and offsets
+    that are in no segment, are errors, and the status is 4.
+
     Exit status:
       0    complete: no gap that may mean loss
       1    gaps that may mean loss

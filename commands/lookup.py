@@ -17,7 +17,8 @@ Place = Annotated[
     typer.Argument(
         metavar="PATH",
         help="A partition dir, or a log dir with --topic and --partition; or a bucket of AutoMQ "
-        "and the log dir of its metadata log. Default: the current directory.",
+        "and the log dir of its metadata log; or log dirs and the objects of tiered storage. "
+        "Default: the current directory.",
         show_default=False,
     ),
 ]
@@ -79,6 +80,11 @@ def lookup(
     For a bucket, give it and the log dir of its metadata log: logtool lookup --offset 1200 --topic
     orders --partition 0 BUCKET META. AutoMQ has no offset index; the search by index uses the time
     index alone.
+
+    Tiered storage:
+
+    With the prefix of its objects and the log dirs of the cluster as PATH, the record is also
+    looked for in the remote segments of the partition; see 'logtool dump --help'.
 
     Exit status:
       0    found; both searches agree

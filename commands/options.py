@@ -292,13 +292,13 @@ class Inputs:
         return case_paths.with_cases(found, taken=getattr(self, "takes_cases", False))
 
     def with_buckets(self) -> "inputs.GivenPaths":
-        """Return the same as `resolved`; a bucket of AutoMQ and its metadata log are one path."""
+        """Return the same as `resolved`; log dirs include what a bucket of them has."""
         given = self.resolved()
-        if not given.has_bucket_and_more:
+        if not (given.has_bucket_and_more or given.has_tier_and_more):
             return given
-        from logtool.metadata import automq_tree
+        from logtool.remote import joining
 
-        return automq_tree.join(given)
+        return joining.join(given)
 
     def of_one_broker(self, selection: "Selection | None" = None) -> "inputs.GivenPaths":
         """Return the same as `resolved`; UsageError for paths with several node ids."""

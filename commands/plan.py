@@ -137,6 +137,13 @@ def plan(
     --kafka-version all, a table shows every release: starts or refuses, and the first reason. The
     status is 1 if no release starts.
 
+    Tiered storage:
+
+    The log start of a tiered topic is the row in log-start-offset-checkpoint, below the first local
+    segment. With -v the command names the offsets that are in remote storage alone, of which a
+    start reads nothing, and a log without a local record: a follower takes leader epochs and
+    producer snapshot from remote storage, a leader begins with an empty log.
+
     Other ways of recovery:
 
     With --strategy supplement or --trust-log, the command shows what 'logtool recover' with these

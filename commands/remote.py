@@ -177,7 +177,61 @@ def verify(
     raise typer.Exit(status)
 
 
+@spread
+def rebuild_plan(
+    *,
+    prefix: Prefix,
+    inputs: MetadataInputs,
+    rsm: Rsm,
+    running: Annotated[options.Running, Without("jobs")],
+    printing: options.Printing,
+) -> None:
+    """Show what a bucket holds of a lost cluster, and what a new one lacks to read it.
+
+    PREFIX is where the storage plugin wrote; each PATH is a log dir that is left of the cluster, of
+    a broker or of a controller. For each partition the command shows the offsets and leader epochs
+    of its segments; for each topic its id, its partitions, and its settings as far as a metadata
+    log has them. Without a PATH only the objects speak. It changes nothing.
+
+    A broker finds a remote segment if the topic has the same id, if __remote_log_metadata has the
+    records of the segment and as many partitions as before, and if the leader has the leader epochs
+    of the segment. No tool of Kafka makes any of the three: they are restored with log dirs.
+
+    Examples:
+      logtool remote rebuild-plan --rsm aiven s3://bucket/tiered /mnt/broker-1 /mnt/broker-2
+      logtool remote rebuild-plan --rsm aiven --json s3://bucket/tiered /mnt/controller-1
+      logtool remote rebuild-plan --rsm local /tmp/kafka-tiered-storage
+
+    What is lacking:
+
+      topic-id       no metadata log that was given has the topic with this id. An empty cluster
+                     that begins with a copy of __cluster_metadata-0 has it
+      records        segments have no record in the log dirs. Give the log dirs of all brokers
+      leader-epochs  no local copy has all leader epochs of the segments. A new replica takes them
+                     from remote storage only if it is a follower
+      objects        segments with a record lack objects
+      offsets        no segment has some offsets between the first and the last
+
+    If a partition lacks something, its records can still be read from the objects, and produced to
+    a topic of another cluster. With a log dir that has a copy, 'logtool salvage' saves both parts
+    as one log.
+
+    Exit status:
+      0    complete, whatever is lacking
+      2
+      4    ...; or no object of the plugin is there
+      6
+      130
+
+    """
+    from logtool.commands.views.remote_rebuild import run
+
+    raise typer.Exit(run(prefix, inputs, running, printing, plugin=rsm))
+
+
 app = new_app(help=help_text(remote))
 app.callback(help=help_text(remote))(remote)
-for _name, _function in (("lineage", lineage), ("verify", verify)):
+for _name, _function in (
+    ("lineage", lineage), ("verify", verify), ("rebuild-plan", rebuild_plan),
+):  # fmt: skip
     add(app, _name, _function)

@@ -120,6 +120,10 @@ def retention(
 
     If segments are copied to remote storage, local.retention.ms and local.retention.bytes count,
     and a broker deletes only segments that it has copied. logtool assumes that they are copied.
+    For the remote part retention.ms and retention.bytes count, with the size of both parts. If
+    __remote_log_metadata is in the log dirs, logtool shows what a leader deletes of the remote
+    part at --at, at the first look at it, and the log start offset after that. A leader before
+    4.3.2 may count local segments twice (KAFKA-20732): at_risk is what it deletes then.
 
     Not shown:
 

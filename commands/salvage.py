@@ -126,6 +126,11 @@ def salvage(
     timestamps and leader epochs do not change. If a Kafka cluster that has the topics is to serve
     them, keep the partition.metadata of its own partition dir: it holds the topic id.
 
+    Tiered storage:
+
+    With the prefix of its objects and the log dirs of the cluster as PATH, a partition is saved
+    with its remote segments, as one log; see 'logtool dump --help'.
+
     Filling from another copy:
 
     With --fill-from, missing batches are taken from another copy of the partition, if the batches

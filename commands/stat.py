@@ -104,6 +104,11 @@ def stat(
     they are after the recovery of the WAL. The path of a segment is its place in the log dir that
     Kafka would have.
 
+    Tiered storage:
+
+    With the prefix of its objects and the log dirs of the cluster as PATH, a partition of tiered
+    storage is counted with its remote segments.
+
     Exit status:
       0    complete, whatever the numbers are
       1    findings at or above --fail-on (with --fail-on info, unusual timestamps)

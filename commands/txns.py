@@ -89,6 +89,11 @@ def txns(
     With a bucket and the log dir of its metadata log as PATH, the command reads the partitions as
     they are after the recovery of the WAL. AutoMQ stores no high watermark.
 
+    Tiered storage:
+
+    With the prefix of its objects and the log dirs of the cluster as PATH, the remote segments of a
+    partition are part of its log; see 'logtool dump --help'.
+
     Exit status:
       0    complete: no hanging transaction; snapshots and transaction indexes agree with the log
       1    a transaction is hanging, or files or coordinators contradict the log

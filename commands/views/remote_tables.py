@@ -7,6 +7,7 @@ from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object
 from logtool.remote.contents import CONTENTS
 from logtool.remote.lineage import PLACES
+from logtool.remote.rebuild import Lack
 from logtool.schemas.columns import Column, Kind, Table, count, offset, size, timed
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
@@ -131,10 +132,54 @@ OBJECTS: Final = Table("remote-objects", "segment in remote storage", (
            null="no log dirs were given, or no record names the segment", words=_STATES),
 ), note="The objects of one segment, and what was checked of them.", type="remote-objects",
     made_from="logtool.remote.verification:CheckedRemoteSegment")  # fmt: skip
+_LACKS = tuple(str(one) for one in Lack)
+REBUILD_PARTITION: Final = Table("rebuild-partition", "partition in a bucket", (
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("topic_id", Kind.STRING, "id of the topic"),
+    _number("partition", "number of the partition", "number"),
+    count("segments", "segments with all their objects; not those whose copy was not finished"),
+    size("bytes", "bytes of their logs"),
+    offset("first_offset", "first offset of these", "no segment is whole"),
+    offset("end_offset", "offset behind the last of these", "no segment is whole"),
+    count("missing_offsets", "offsets between these that no segment has"),
+    Column("leader_epochs", Kind.PAIRS, "leader epochs of these, each with its first offset"),
+    count("unrecorded_segments", "segments of which no record is in the log dirs"),
+    count("absent_segments", "copied segments, by the records, of which objects are missing"),
+    Column("metadata_partition", Kind.INT32, "partition of __remote_log_metadata that brokers read "
+           "for the partition", null="the number of its partitions is not known"),
+    Column("path", Kind.PATH, "partition dir of the furthest local copy", null="none is in the "
+           "log dirs"),
+    Column("lacks", Kind.STRINGS, "what a new cluster lacks: the topic id; records of segments; "
+           "leader epochs in a local copy; objects; offsets", words=_LACKS),
+), note="One partition in a bucket, and what a new cluster lacks to read it.",
+    type="rebuild-partition", made_from="logtool.remote.rebuild:RebuildPartition")  # fmt: skip
+REBUILD_TOPIC: Final = Table("rebuild-topic", "topic in a bucket", (
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("topic_id", Kind.STRING, "id of the topic"),
+    count("partitions", "partitions; by the objects alone, the least number"),
+    Column("replicas", Kind.INT32, "replicas of its first partition", "count",
+           "the metadata log does not have the topic"),
+    Column("settings", Kind.STRINGS, "settings of the topic, as NAME=VALUE",
+           null="the metadata log does not have the topic"),
+    Column("source", Kind.STRING, "where the number of partitions is from",
+           words=("metadata-log", "objects")),
+    count("segments", "segments of its partitions"),
+    size("bytes", "bytes of their logs"),
+), note="One topic in a bucket.", type="rebuild-topic",
+    made_from="logtool.remote.rebuild:RebuildTopic")  # fmt: skip
 DOCUMENT: Final = Document(
     name="remote",
     title="Objects that logtool remote prints",
-    tables=(METADATA, PARTITION, RANGE, SEGMENT, OBJECTS, FINDING),
+    tables=(
+        METADATA,
+        PARTITION,
+        RANGE,
+        SEGMENT,
+        OBJECTS,
+        REBUILD_PARTITION,
+        REBUILD_TOPIC,
+        FINDING,
+    ),
 )
 
 

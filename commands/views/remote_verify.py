@@ -13,8 +13,8 @@ from logtool.disk import files
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.formats import wording
+from logtool.formats.rsm_names import Plugin
 from logtool.remote.contents import CHECKED, ENCRYPTED
-from logtool.remote.objects import Plugin
 from logtool.remote.run import RemoteLineage
 from logtool.remote.verification import CheckedRemoteSegment, RemoteVerification
 from logtool.running.summary import Summary

@@ -7,13 +7,18 @@ from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
-from logtool.commands.views.retention_tables import DOCUMENT, PARTITION, SEGMENT, TOTAL
+from logtool.commands.views.retention_tables import DOCUMENT, PARTITION, REMOTE, SEGMENT, TOTAL
+from logtool.errors import UnreadableError
 from logtool.exits import Exit
+from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.metadata.log_start import is_tiered
 from logtool.metadata.setting_values import SettingValue
+from logtool.remote.expiry import RemoteRetention, RemoteRetentionRun
 from logtool.retention import settings as retention_settings
 from logtool.retention.logs import LiveLogs
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
+from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 from logtool.times import rfc3339
@@ -48,13 +53,9 @@ def run(
         sparse=True,
     )
     report = Report(settings=chosen, view=view, summary=Summary(), inputs=given)
-    static = inputs.broker.take(*retention_settings.FROM_FILE)
+    static, limits = inputs.broker.take(*retention_settings.FROM_FILE), running.run(report)
     logs = LiveLogs(
-        given.paths,
-        static,
-        selection=given.selection,
-        run=running.run(report),
-        flavour=given.flavour,
+        given.paths, static, selection=given.selection, run=limits, flavour=given.flavour
     )
     job = RetentionRun(
         logs,
@@ -65,7 +66,20 @@ def run(
         ),
     )
     printer = RetentionPrinter(report, job, start_ms, meaning if at != "now" else None, segments)
-    return report.consume(job, printer)
+    return report.consume(_both_tiers(logs, job, printer, limits), printer)
+
+
+def _both_tiers(
+    logs: LiveLogs, job: RetentionRun, printer: "RetentionPrinter", limits: Run
+) -> Iterator[PartitionRetention | RemoteRetention | UnreadableError]:
+    """Yield the partitions, and then the remote parts of those in tiered storage."""
+    yield from job
+    tiered = {key for key in printer.shown if is_tiered(logs.image, key[0])}
+    remote = RemoteRetentionRun(
+        list(logs.roots.values()), job.settings, printer.start_ms, tiered, limits
+    )
+    yield from remote
+    printer.without_remote = remote.unknown
 
 
 @dataclass(slots=True)
@@ -98,7 +112,7 @@ class Total:
         return rfc3339(self.first_ms)
 
 
-class RetentionPrinter(Printer[PartitionRetention]):
+class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
     """Prints partitions as they come, and adds them up."""
 
     def __init__(
@@ -111,14 +125,27 @@ class RetentionPrinter(Printer[PartitionRetention]):
     ) -> None:
         self._report, self._job = report, job
         self._total = Total(start_ms)
+        self.start_ms = start_ms
+        self.shown: set[TopicPartition] = set()
+        """The partitions that were printed."""
+        self.without_remote = 0
+        """Tiered partitions whose remote part is not known."""
+        self._due = self._due_bytes = self._at_risk = 0
         self._meaning, self._with_segments = meaning, with_segments
         self._stamps: list[str] = []
         self._oldest: tuple[int, str] | None = None
         """Timestamp and partition of the oldest segment that the first round deletes."""
         self._stamp_count = self._by_mtime = self._by_watermark = 0
 
-    def show(self, item: PartitionRetention) -> None:
-        """Print one partition."""
+    def show(self, item: PartitionRetention | RemoteRetention) -> None:
+        """Print one partition, or its remote part."""
+        if isinstance(item, RemoteRetention):
+            self._due += item.due_segments
+            self._due_bytes += item.due_bytes
+            self._at_risk += item.at_risk_segments
+            self._report.item(REMOTE.row(item))
+            return
+        self.shown.add((item.directory.topic, item.directory.partition))
         total, summary = self._total, self._report.summary
         summary.partitions += 1
         summary.segments += item.count
@@ -173,6 +200,17 @@ class RetentionPrinter(Printer[PartitionRetention]):
             return
         if not total.topics_known:
             yield "no metadata log was given: settings of topics are not known", "warning"
+        if self.without_remote:
+            counted = text.count(self.without_remote, "tiered partition")
+            line = f"{counted} without a record in __remote_log_metadata here, so that the remote "
+            yield f"{line}part is not known; give the log dirs that have the records", "warning"
+        if self._at_risk:
+            counted = text.count(self._at_risk, "remote segment")
+            line = f"{counted} that retention keeps may be deleted by a leader before 4.3.2, which "
+            yield f"{line}may count local segments twice (KAFKA-20732)", "warning"
+        if self._due:
+            counted = text.count(self._due, "remote segment")
+            yield f"a leader deletes {counted} ({text.size(self._due_bytes)})", None
         delay = total.first_ms - total.start_ms
         what = text.count(total.first_segments, "segment")
         line = f"{text.duration(delay / 1000)} after the start retention deletes {what}"
@@ -207,6 +245,7 @@ def _layout(*, segments: bool, changed: bool) -> Callable[[Object], Columns | No
     by_type = {
         "partition": None if segments else kept,
         "segment": keep(_SEGMENT, "partition", "segment", "size", "goes", "rule", "stays"),
+        "remote": _REMOTE,
     }
     return lambda obj: by_type.get(str(obj["type"]))
 
@@ -247,13 +286,21 @@ def _stays(obj: Object) -> str:
 
 
 def _limits(obj: Object) -> str:
-    policy, age, most = obj["settings"]
-    said = [_sourced(policy["value"] or "none", policy)]
+    policy, *limits = obj["settings"]
+    return ", ".join([_sourced(policy["value"] or "none", policy), *_age_and_size(*limits)])
+
+
+def _whole_limits(obj: Object) -> str:
+    return ", ".join(_age_and_size(*obj["settings"]))
+
+
+def _age_and_size(age: Object, most: Object) -> list[str]:
+    said = []
     if int(age["value"]) >= 0:
         said.append(_sourced(_age(int(age["value"])), age))
     if int(most["value"]) >= 0:
         said.append(_sourced(text.size(int(most["value"])), most))
-    return ", ".join(said)
+    return said
 
 
 def _sourced(value: str, setting: Object) -> str:
@@ -292,4 +339,14 @@ _SEGMENT: Sequence[TableColumn] = (
     TableColumn("stays", _stays),
     TableColumn("timestamp", _time("timestamp")),
     TableColumn("source", lambda obj: obj["timestamp_source"]),
+)
+_REMOTE: Sequence[TableColumn] = (
+    TableColumn("remote part of", lambda obj: f"{obj['topic']}-{obj['partition']}"),
+    TableColumn("remote", lambda obj: text.size(obj["remote_bytes"])),
+    TableColumn("only local", lambda obj: text.size(obj["only_local_bytes"])),
+    TableColumn("deleted", lambda obj: f"{obj['due_segments']:,} of {obj['segments']:,}"),
+    TableColumn("rule", lambda obj: ", ".join(obj["rules"])),
+    TableColumn("log start", lambda obj: obj["log_start_offset"]),
+    TableColumn("goes", _time("next")),
+    TableColumn("limits", _whole_limits),
 )

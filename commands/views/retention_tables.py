@@ -87,6 +87,27 @@ SEGMENT: Final = Table("segment", "segment", (
            "no older segment decides"),
 ), note="One segment, and when retention deletes it.",
     type="segment", made_from="logtool.retention.run:SegmentRetention")  # fmt: skip
+REMOTE: Final = Table("remote", "remote part of a partition", (
+    Column("topic", Kind.STRING, "name of the topic", value="lineage.remote.topic"),
+    Column("partition", Kind.INT32, "number of the partition", value="lineage.remote.number"),
+    Column("path", Kind.PATH, "the partition dir"),
+    count("segments", "remote segments that are not deleted"),
+    size("remote_bytes", "bytes of the remote segments that brokers use"),
+    size("only_local_bytes", "bytes of the local segments that the size of the log counts, too"),
+    size("total_bytes", "size of the log, which retention.bytes limits: the sum of both"),
+    Column("settings", Kind.OBJECT, "retention.ms and retention.bytes", of=SETTING, many=True),
+    count("due_segments", "remote segments that the leader deletes"),
+    size("due_bytes", "bytes of these"),
+    Column("rules", Kind.STRINGS, "the rules that delete them",
+           words=("log-start", "size", "time")),
+    offset("log_start_offset", "log start offset after that"),
+    *timed("next_ms", "time at which the oldest remote segment that stays is too old",
+           "none stays, or there is no limit of age"),
+    count("at_risk_segments", "further remote segments that a leader before 4.3.2 may delete, "
+          "because it counts local segments twice (KAFKA-20732)"),
+    size("at_risk_bytes", "bytes of these"),
+), note="The remote part of one partition, and what its leader deletes of it.",
+    type="remote", made_from="logtool.remote.expiry:RemoteRetention")  # fmt: skip
 TOTAL: Final = Table("total", "run", (
     count("partitions", "partitions"),
     count("segments", "segments"),
@@ -105,5 +126,5 @@ TOTAL: Final = Table("total", "run", (
 DOCUMENT: Final = Document(
     name="retention",
     title="Objects that logtool retention prints",
-    tables=(PARTITION, SEGMENT, TOTAL, COPY, COPIES),
+    tables=(PARTITION, SEGMENT, REMOTE, TOTAL, COPY, COPIES),
 )

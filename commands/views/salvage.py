@@ -64,7 +64,9 @@ def run(
     what decodes of the rejected bytes.
     """
     settings, summary = printing.settings(), ActionSummary()
-    given = inputs.with_buckets() if to_kafka else inputs.resolved()
+    given = inputs.with_buckets()
+    if not to_kafka and given.output_flavour == AUTOMQ.name:
+        given = inputs.resolved()
     if to_kafka and given.output_flavour != AUTOMQ.name:
         text_of = "--to kafka requires a bucket of AutoMQ and the log dir of its metadata log; "
         raise UsageError(f"{text_of}'logtool convert --to kafka' converts segments of Redpanda")

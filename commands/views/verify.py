@@ -20,7 +20,7 @@ from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
-from logtool.log.inputs import is_bucket
+from logtool.log.buckets import is_bucket
 from logtool.log.selection import Selection
 from logtool.running.budget import Budget
 from logtool.running.resume import load

@@ -27,7 +27,7 @@ from logtool.formats.automq.data_object import FOOTER
 from logtool.formats.automq.names import ObjectKind
 from logtool.formats.automq.wal_object import WalRecords
 from logtool.log.automq_bucket import Bucket, StoredObject, WholeObject, open_all
-from logtool.log.inputs import is_bucket
+from logtool.log.buckets import is_bucket
 from logtool.log.selection import Selection
 from logtool.metadata import automq_tree
 from logtool.metadata import image as metadata_image

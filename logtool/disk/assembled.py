@@ -7,7 +7,7 @@ functions of `logtool.disk.files`. The tree behind it says which files a directo
 import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -54,6 +54,10 @@ class AssembledTree(ABC):
     """The directories below an `AssembledPath`, as a file system of fsspec."""
 
     protocol = "assembled"
+    flavour = "kafka"
+    """Name of the flavour of the files."""
+    places: Sequence[Path] = ()
+    """Directories that hold the files it is made of."""
 
     @abstractmethod
     def entries(self, folder: str) -> Entries:
@@ -81,6 +85,14 @@ class AssembledTree(ABC):
     def note(self, folder: str, problems: Sequence[UnreadableError]) -> None:
         """Take the problems of a directory that another process listed."""
         return
+
+    def problems(self) -> Iterator[UnreadableError]:
+        """Yield why parts of the directories that were listed are missing, by default nothing."""
+        return iter(())
+
+    def shown(self, own: str) -> str | None:
+        """Return the name under which a path is printed; None for that below the place."""
+        return None
 
     def invalidate_cache(self, own: str) -> None:
         """Keep everything: the tree is what its objects were when it was read."""
@@ -130,6 +142,9 @@ class AssembledPath(RemotePath):
 
     def _at(self, own: str) -> "AssembledPath":
         return AssembledPath(self._tree, self._url[: self._top], own)
+
+    def __str__(self) -> str:
+        return self._tree.shown(self._own) or self._url
 
     def __repr__(self) -> str:
         return f"AssembledPath({self._url!r})"

@@ -20,9 +20,10 @@ from logtool.formats.names import (
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening, redpanda_dir
+from logtool.log.buckets import AUTOMQ_NAMESPACE, is_bucket
 from logtool.log.file import File, describe
 from logtool.log.flavour import Flavour
-from logtool.log.inputs import AUTOMQ_NAMESPACE, PathKind, is_bucket, kind_of
+from logtool.log.inputs import PathKind, kind_of
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
 from logtool.log.redpanda_dir import SegmentPlace

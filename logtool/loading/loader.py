@@ -116,7 +116,8 @@ class Loader:
             loaded.log_end = self._log_end()
             check_index_sizes(self.shadow, self.segments[-1], start.max_index_size)
         self.epochs.truncate_from_end(loaded.log_end)
-        loaded.log_start = max(start.log_start, self.segments[0].base_offset)
+        loaded.log_start = start.log_start_of(self.segments[0].base_offset)
+        loaded.local_log_start = max(start.log_start, self.segments[0].base_offset)
         valid = start.clean and not loaded.wiped
         point = loaded.log_end if valid else min(start.recovery_point, loaded.log_end)
         loaded.recovery_point = max(point, loaded.log_start)

@@ -44,7 +44,7 @@ def found(partition: Partition, start: StartConditions) -> Playback:
 
 def marks(shadow: Shadow, segments: Sequence[LoadedSegment], start: StartConditions) -> Marks:
     """Return the start of the playback of a log; only indexes and snapshots are read."""
-    first = max(start.log_start, segments[0].base_offset if segments else 0)
+    first = start.log_start_of(segments[0].base_offset if segments else 0)
     begin = first
     if segments and (len(segments) == 1 or segments[1].base_offset > start.recovery_point):
         # A broker recovers the first segment from its first byte, wherever the log starts in it.

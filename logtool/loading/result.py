@@ -48,6 +48,9 @@ class StartConditions:
     clean: bool
     recovery_point: int = 0
     log_start: int = 0
+    """The row in log-start-offset-checkpoint, 0 without one."""
+    tiered: bool = False
+    """True if the first segments are in remote storage, and the row alone is the log start."""
     now_ms: int = 0
     index_interval: int = INDEX_INTERVAL
     max_index_size: int = MAX_INDEX_SIZE
@@ -60,6 +63,10 @@ class StartConditions:
     """Not as a broker: the offset from which on nothing of the log is to stay."""
     expiration_ms: int | None = None
     """``producer.id.expiration.ms``; None: the default of the version."""
+
+    def log_start_of(self, first: int) -> int:
+        """Return the log start offset of a log whose first local segment has this base offset."""
+        return self.log_start if self.tiered else max(self.log_start, first)
 
     @property
     def idle_ms(self) -> int:
@@ -204,6 +211,8 @@ class LoadResult:
     wiped: bool = False
     """True if all segments were removed because the log ends before it starts."""
     log_start: int = 0
+    local_log_start: int = 0
+    """First offset of the local segments; above `log_start` for a tiered log."""
     log_end: int = 0
     recovery_point: int = 0
     epochs: list[tuple[int, int]] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """The floor that every command stands on: from the path of a log dir to a record.
 
 opening         list a log dir or a partition dir, and decide who wrote it
+buckets         buckets and prefixes of object stores, known by names
 inputs          paths on a command line: the kind of each, and the node it belongs to
 selection       the partitions that a command is to look at
 dir             log dirs, partitions and segments

@@ -23,7 +23,7 @@ class _Automq(Kafka):
 
     def holds(self, path: Path, entries: Sequence[str]) -> bool:
         """Return whether a path stands for what a bucket and a metadata log hold together."""
-        return files.is_assembled(path)
+        return files.is_assembled(path) and path.tree.flavour == self.name  # type: ignore[attr-defined]
 
 
 AUTOMQ = _Automq()

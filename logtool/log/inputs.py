@@ -15,6 +15,7 @@ from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
 from logtool.log.automq import AUTOMQ
+from logtool.log.buckets import is_bucket, is_tier
 from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA, holds_partition_files, is_root_file
@@ -23,10 +24,6 @@ from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 
 _OF_REDPANDA = "nothing matched: this is a Redpanda {}; {}"
-_HASH = re.compile(r"[0-9a-f]{8,16}|[0-9A-F]{32}|reservation", re.ASCII)
-"""First part of the keys in a bucket of AutoMQ; `logtool.formats.automq.names` knows all parts."""
-AUTOMQ_NAMESPACE = "_kafka_"
-"""Beginning of the second part of these keys."""
 _MOST_NAMED = 8
 """Log dirs that a message names."""
 _WITH_NODE = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
@@ -75,7 +72,7 @@ class GivenPaths:
     def output_flavour(self) -> str | None:
         """Return the name of the flavour of the first path that is not Kafka's; None for Kafka."""
         for path in self.paths:
-            if files.is_assembled(path):
+            if AUTOMQ.holds(path, ()):
                 return str(AUTOMQ.name)
             with suppress(UnreadableError):
                 if not files.is_remote(path) and flavour_at(path, self.flavour) is REDPANDA:
@@ -88,8 +85,13 @@ class GivenPaths:
         return len(self.paths) > 1 and any(map(is_bucket, self.paths))
 
     @property
+    def has_tier_and_more(self) -> bool:
+        """Return whether objects of tiered storage are given with another path; see `is_tier`."""
+        return len(self.paths) > 1 and any(map(is_tier, self.paths))
+
+    @property
     def places_of_buckets(self) -> list[Path]:
-        """Return the local directories of buckets of AutoMQ, and of their metadata logs."""
+        """Return the local directories that assembled paths are made of, such as buckets."""
         trees = [path.tree for path in self.paths if files.is_assembled(path)]  # type: ignore[attr-defined]
         return [place for tree in trees for place in tree.places if not files.is_remote(place)]
 
@@ -202,16 +204,6 @@ class OpenedPath:
         return replace(self, contents=_open(self.log_dir, self.flavour))
 
 
-def is_bucket(path: Path) -> bool:
-    """Return whether a directory has objects of AutoMQ, by names alone; False if it has no list."""
-    try:
-        folders = [entry for entry in files.list_dir(path) if _HASH.fullmatch(entry.name)]
-        below = [one.name for entry in folders[:1] for one in files.list_dir(path / entry.name)]
-    except UnreadableError:
-        return False
-    return any(name.startswith(AUTOMQ_NAMESPACE) for name in below)
-
-
 def kind_of(
     path: Path,
     flavour: Flavour | None = None,
@@ -261,6 +253,13 @@ def kind_of(
             "nothing matched: this is a bucket of AutoMQ; only dump, gaps, groups, lookup, plan, "
             "salvage, scan, stat, txns and verify read it, given with the log dir of its metadata "
             "log",
+        )
+    if is_tier(path):
+        raise NothingMatchedError(
+            path,
+            "nothing matched: below this directory are objects of tiered storage; 'logtool remote' "
+            "reads them, and dump, gaps, groups, lookup, salvage, stat and txns read them with the "
+            "log dirs of the cluster",
         )
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"

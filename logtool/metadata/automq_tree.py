@@ -37,8 +37,9 @@ from logtool.formats.names import (
     PartitionDirectory,
 )
 from logtool.log.automq_bucket import Bucket, Extents, ExtentSource, open_all, open_bucket
+from logtool.log.buckets import is_bucket
 from logtool.log.file import size_of
-from logtool.log.inputs import GivenPaths, is_bucket
+from logtool.log.inputs import GivenPaths
 from logtool.log.selection import Selection
 from logtool.metadata import image as metadata_image
 from logtool.metadata.automq_partitions import AutomqCluster, StreamPartition
@@ -59,8 +60,11 @@ class PartitionTree(AssembledTree):
     times, such as an executor of Spark, opens it once.
     """
 
+    flavour = "automq"
+
     def __init__(self, bucket: Path, meta: Path, cluster_id: str) -> None:
         self._bucket, self._meta, self._cluster_id = bucket, meta, cluster_id
+        self.places = bucket, meta
         self._token = secrets.token_hex(8)
         self._partitions: dict[str, tuple[StreamPartition, Entries]] = {}
         self._problems: dict[str, Sequence[UnreadableError]] = {}
@@ -69,11 +73,6 @@ class PartitionTree(AssembledTree):
     def __reduce__(self) -> tuple[object, tuple[str, Path, Path, str]]:
         _keep(self._token, self)
         return _opened, (self._token, self._bucket, self._meta, self._cluster_id)
-
-    @property
-    def places(self) -> tuple[Path, Path]:
-        """Return the bucket, and the log dir of the metadata log."""
-        return self._bucket, self._meta
 
     @cached_property
     def cluster(self) -> AutomqCluster:

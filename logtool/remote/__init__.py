@@ -8,10 +8,14 @@
 `deletions`    remote segments that were deleted although their records were in retention
 `findings`     the rules for these
 `run`          over log dirs
-`objects`      names of objects, by the storage plugin that wrote them
+`objects`      the objects below a prefix, by segment
 `contents`     the log and the indexes in the objects of one segment
 `object_findings`  the rules for objects
 `verification` over the objects below a prefix
+`expiry`       remote segments that retention deletes, by the size and age of both tiers
+`rebuild`      partitions in a bucket, and how a new cluster would find their segments
+`tiers`        log dirs with the remote segments of their partitions, as one log
+`joining`      paths on a command line: log dirs with the objects given with them
 
 The rules are those of ``RemoteLogManager``, ``RemoteLogMetadataCache``,
 ``RemoteLogLeaderEpochState`` and ``ConsumerTask`` (Kafka 3.9 and 4.2).

@@ -27,12 +27,13 @@ from logtool.formats import (
 )
 from logtool.formats.names import FileKind
 from logtool.formats.rsm_manifest import SegmentManifest
+from logtool.formats.rsm_names import LOG, Plugin
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
 from logtool.log.file import File
 from logtool.log.kafka import KAFKA
 from logtool.remote import object_findings as findings
-from logtool.remote.objects import LOG, ObjectSet, Plugin
+from logtool.remote.objects import ObjectSet
 
 CHECKED, ENCRYPTED, UNREAD = "checked", "encrypted", "unread"
 CONTENTS = (CHECKED, ENCRYPTED, UNREAD)
@@ -120,7 +121,7 @@ def check(
     """Check the content of a segment; what cannot be read is in its findings."""
     result = SegmentContent()
     try:
-        files_of = _local(found) if plugin is Plugin.LOCAL else _aiven(found, result)
+        files_of = pieces(plugin, found, result)
         if result.content != ENCRYPTED and LOG in files_of:
             _check_log(found, files_of, result, on_bytes, level)
         for kind in ("txnindex", "snapshot", "leader_epoch_checkpoint"):
@@ -132,7 +133,7 @@ def check(
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """One file of a segment: its path, and the object that it is part of."""
 
     path: Path
@@ -144,11 +145,19 @@ class _Piece:
     """The chunks of a compressed log: positions in it are not positions in the object."""
 
 
-def _local(found: ObjectSet) -> dict[str, _Piece]:
-    return {kind: _Piece(one.path, one.size, one.path) for kind, one in found.objects.items()}
+def pieces(plugin: Plugin, found: ObjectSet, result: SegmentContent) -> dict[str, Piece]:
+    """Return the files of a segment by their suffixes; UnreadableError.
+
+    Findings about the manifest, and whether the objects are encrypted, go into `result`.
+    """
+    return _local(found) if plugin is Plugin.LOCAL else _aiven(found, result)
 
 
-def _aiven(found: ObjectSet, result: SegmentContent) -> dict[str, _Piece]:
+def _local(found: ObjectSet) -> dict[str, Piece]:
+    return {kind: Piece(one.path, one.size, one.path) for kind, one in found.objects.items()}
+
+
+def _aiven(found: ObjectSet, result: SegmentContent) -> dict[str, Piece]:
     """Return the files in the objects, as far as the manifest leads to them."""
     given = found.objects.get("rsm-manifest")
     if given is None:
@@ -174,14 +183,14 @@ def _aiven(found: ObjectSet, result: SegmentContent) -> dict[str, _Piece]:
     if manifest.is_encrypted:
         result.content = ENCRYPTED
         return {}
-    tree, pieces = _Pieces(), {}
+    tree, made = _Pieces(), {}
     if log and manifest.is_compressed:
         content = _Unpacked(log.path, log.size, manifest)
         tree.pieces[LOG] = AssembledFile(content, manifest.log_size)
         path = cast(Path, AssembledPath(tree, str(log.path.parent), LOG))
-        pieces[LOG] = _Piece(path, manifest.log_size, log.path, packed=content)
+        made[LOG] = Piece(path, manifest.log_size, log.path, packed=content)
     elif log:
-        pieces[LOG] = _Piece(log.path, log.size, log.path)
+        made[LOG] = Piece(log.path, log.size, log.path)
     if indexes:
         data = files.read_small(indexes.path, limit=max(indexes.size, 1))
         for kind, name in _FILES.items():
@@ -189,13 +198,13 @@ def _aiven(found: ObjectSet, result: SegmentContent) -> dict[str, _Piece]:
                 at, size = manifest.indexes[name]
                 tree.pieces[kind] = AssembledFile(data[at : at + size], len(data[at : at + size]))
                 path = cast(Path, AssembledPath(tree, str(indexes.path.parent), kind))
-                pieces[kind] = _Piece(path, size, indexes.path, at)
-    return pieces
+                made[kind] = Piece(path, size, indexes.path, at)
+    return made
 
 
 def _check_log(
     found: ObjectSet,
-    pieces: dict[str, _Piece],
+    pieces: dict[str, Piece],
     result: SegmentContent,
     on_bytes: Callable[[int], None],
     level: Level,
@@ -225,7 +234,7 @@ def _check_log(
     result.report = report
 
 
-def _file(piece: _Piece, base: int, kind: FileKind) -> File:
+def _file(piece: Piece, base: int, kind: FileKind) -> File:
     name = names.parse_partition_file(f"{base:020d}{_suffix(kind)}")
     return File(path=piece.path, name=name, size=piece.size, mtime_ns=0)
 
@@ -235,7 +244,7 @@ def _suffix(kind: FileKind) -> str:
 
 
 def _placed(
-    item: Finding | UnreadableError, by_path: dict[str, _Piece]
+    item: Finding | UnreadableError, by_path: dict[str, Piece]
 ) -> Finding | UnreadableError:
     """Return a finding with the object that it is about, and the position there."""
     piece = by_path.get(str(item.path))
@@ -249,7 +258,7 @@ def _placed(
     return replace(item, path=piece.source, position=position)
 
 
-def _check_small(found: ObjectSet, kind: str, piece: _Piece, result: SegmentContent) -> None:
+def _check_small(found: ObjectSet, kind: str, piece: Piece, result: SegmentContent) -> None:
     data = files.read_small(piece.path)
     base = found.name.base_offset
     checked: Iterator[Finding] | Sequence[Finding]

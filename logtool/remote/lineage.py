@@ -57,17 +57,18 @@ class PartitionLineage:
     unjudged_deletions: int = 0
     """Deletions that are not judged because retention of the topic is not known."""
     ranges: list[LineageRange] = field(init=False)
+    found: list[coverage.FoundRange] = field(init=False, repr=False)
+    """The ranges that brokers find in remote storage, in order."""
     _epochs: coverage.Epochs = field(init=False, repr=False)
-    _found: list[coverage.FoundRange] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         local = self.local
         found = coverage.index(self.remote)
         self._epochs = local.epochs if local else ()
         if local and self._epochs:
-            self._found = list(coverage.along(found, self._epochs, local.log_end))
+            self.found = list(coverage.along(found, self._epochs, local.log_end))
         else:
-            self._found = coverage.all_of(found)
+            self.found = coverage.all_of(found)
         self.ranges = list(self._ranges())
 
     @property
@@ -98,12 +99,12 @@ class PartitionLineage:
     @property
     def remote_start(self) -> int | None:
         """Return the first offset that brokers find in remote storage; None without one."""
-        return self._found[0].first if self._found else None
+        return self.found[0].first if self.found else None
 
     @property
     def remote_end(self) -> int | None:
         """Return the offset behind the last that brokers find in remote storage; None without."""
-        return max(one.last for one in self._found) + 1 if self._found else None
+        return max(one.last for one in self.found) + 1 if self.found else None
 
     @property
     def remote_bytes(self) -> int:
@@ -208,15 +209,15 @@ class PartitionLineage:
         if start is None or end is None:
             return
         local_start = local.local_start if local else end
-        first = min([local_start, *(max(one.first, start) for one in self._found
+        first = min([local_start, *(max(one.first, start) for one in self.found
                                     if one.last >= start)])  # fmt: skip
         gone = [one.covers for one in self.remote.segments.values()
                 if one.deleting_ms is not None or one.is_forgotten]  # fmt: skip
         cuts = {start, end, local_start, first, *(at for _, at in self._epochs)}
-        cuts |= {at for one in self._found for at in (one.first, one.last + 1)}
+        cuts |= {at for one in self.found for at in (one.first, one.last + 1)}
         cuts |= {min(at, first) for one in gone for at in (one.start, one.stop)}
         edges = sorted(cut for cut in cuts if start <= cut <= end)
-        remote = _Union([range(one.first, one.last + 1) for one in self._found])
+        remote = _Union([range(one.first, one.last + 1) for one in self.found])
         deleted = _Union(gone)
         kept: LineageRange | None = None
         for low, high in pairwise(edges):

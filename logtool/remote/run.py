@@ -212,7 +212,7 @@ class RemoteLineage:
         self.summary.partitions += 1
         copies: list[LocalCopy] = []
         if self.at_ms is None:
-            for item in self._copies(remote.topic, remote.number):
+            for item in self.copies(remote.topic, remote.number):
                 if isinstance(item, LocalCopy):
                     copies.append(item)
                 else:
@@ -247,7 +247,8 @@ class RemoteLineage:
             found.append(value.number if is_known else None)
         return found[0], found[1]
 
-    def _copies(self, topic: str, number: int) -> Iterator[LocalCopy | UnreadableError]:
+    def copies(self, topic: str, number: int) -> Iterator[LocalCopy | UnreadableError]:
+        """Yield the copies of a partition in the log dirs, and errors."""
         for path, home in self._places.get((topic, number), ()):
             try:
                 if home.path not in self._rows:

@@ -13,13 +13,14 @@ from logtool.checks.report import Level
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats.messages.remote_log import metadata_partition
+from logtool.formats.rsm_names import LOG, Plugin
 from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import Selection
 from logtool.remote import contents, objects
 from logtool.remote import object_findings as findings
 from logtool.remote.contents import SegmentContent
 from logtool.remote.loading import MetadataLog, PartitionId
-from logtool.remote.objects import LOG, ObjectSet, Plugin, RemoteObject
+from logtool.remote.objects import ObjectSet, RemoteObject
 from logtool.remote.run import RemoteLineage, takes
 from logtool.remote.segments import RemotePartition, RemoteSegment
 from logtool.running.run import Run

@@ -20,6 +20,7 @@ from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.log import opening
+from logtool.log.automq import AUTOMQ
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
@@ -107,7 +108,7 @@ class Salvage:
         for one in sources(paths, self.selection, deleted=self.deleted, flavour=self.flavour):
             if isinstance(one, DamagedLog):
                 # The metadata log of AutoMQ has records that Kafka does not know.
-                if not (one.listed.is_metadata_log and files.is_assembled(one.listed.path)):
+                if not (one.listed.is_metadata_log and one.listed.flavour is AUTOMQ):
                     found.append(one)
             else:
                 yield one

@@ -51,7 +51,7 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
         "lacks", "fill", "unfilled", "zombie", "overlap", "discard", "offline", "unknown", "stray",
         "delete", "erase", "keep", "absent", "lost", "ahead", "leaderless", "adopt", "ignore",
         "unnoticed", "move",
-        "promote", "purge", "limits", "in-use", "finish", "damaged", "impossible")),
+        "promote", "purge", "tiered", "limits", "in-use", "finish", "damaged", "impossible")),
     Column("path", Kind.PATH, "path of the file or directory"),
     Column("target", Kind.PATH, "new name of a file, or the copy from which damage is filled",
            null="the action has no target"),

@@ -22,6 +22,7 @@ from logtool.loading.metadata_log import Hindrance
 from logtool.loading.result import StartConditions
 from logtool.log.dir import OF_TODAY, LogDir
 from logtool.metadata import image as metadata_image
+from logtool.metadata.log_start import is_tiered
 from logtool.node import lost_end, own_file, settings, surroundings
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
@@ -112,6 +113,7 @@ class LogDirStart(LogDirState):
             clean=self.clean,
             recovery_point=point,
             log_start=self.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),
+            tiered=directory.kind in OF_TODAY and self._is_tiered(topic),
             now_ms=self._now_ms,
             index_interval=self.index_interval(topic, options.index_interval),
             max_index_size=self.max_index_size(topic, options.index_size),
@@ -142,6 +144,11 @@ class LogDirStart(LogDirState):
             cleaning=Cleaning(topic, self.rows(FileKind.CLEANER_CHECKPOINT).get(key), self.clean),
             settings=self._settings,
         )
+
+    def _is_tiered(self, topic: str) -> bool:
+        """Return whether the broker keeps segments of a topic in remote storage."""
+        is_off = own_file.switch(self.node.static, own_file.REMOTE_STORAGE) is False
+        return not is_off and is_tiered(self._settings.image, topic)
 
     @cached_property
     def _shared(self) -> Surroundings:

@@ -22,6 +22,7 @@ from logtool.node import host_limits
 from logtool.node.identity import topic_id_of
 from logtool.node.lost_end import lost_offsets
 from logtool.node.options import StartOptions
+from logtool.startup import tiering
 from logtool.startup.disks import Cold, StretchTimes
 from logtool.startup.request import LoadRequest
 
@@ -192,6 +193,7 @@ def forecast_partition(
             unread = [one for one in listed.segments if one.base_offset not in recovered]
             done += _unread(listed, loaded, request, unread)
             done += _lacking(listed, loaded, request, done)
+            done += tiering.actions(request, loaded)
             done += _absent(listed, loaded, request)
         other_end = _other_end(listed, loaded, request)
     except UnreadableError as error:

@@ -28,6 +28,7 @@ from logtool.loading.producers import ProducerManager, decode
 from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.loading.shadow import Shadow
 from logtool.log.file import File
+from logtool.startup import tiering
 from logtool.startup.partition import PartitionForecast, placed
 from logtool.startup.request import LoadRequest
 
@@ -69,6 +70,7 @@ def forecast(request: LoadRequest, looks: PlainLooks) -> PartitionForecast | Non
         return None
     facts, found, loaded = plain.facts, plain.files, plain.loaded
     done = list(actions(loaded, request.high_watermark))
+    done += tiering.actions(request, loaded)
     if request.fate:
         done.append(Action(action=request.fate.action, path=request.path, reason=request.fate.text))
     return PartitionForecast(
@@ -116,7 +118,7 @@ def _loaded(request: LoadRequest, facts: PartitionSummary, found: PlainFiles) ->
     The steps are those of `logtool.loading.loader` that are left for such a log.
     """
     start, end, first = request.start, facts.log_end_offset or 0, facts.first_base_offset or 0
-    log_start = max(start.log_start, first)
+    log_start = start.log_start_of(first)
     known = max(request.high_watermark or 0, request.flushed or 0, start.log_start)
     is_new = not facts.bytes and not end and not found.snapshots
     if known > end or not (is_new or facts.bytes):
@@ -137,6 +139,7 @@ def _loaded(request: LoadRequest, facts: PartitionSummary, found: PlainFiles) ->
     return LoadResult(
         shadow,
         log_start=log_start,
+        local_log_start=max(start.log_start, first),
         log_end=end,
         recovery_point=max(end, log_start),
         epochs=cache.rows,

@@ -43,6 +43,7 @@ def measure(
         outcome=str(loaded.outcome),
         first_base_offset=listed.segments[0].base_offset if listed.segments else None,
         log_start=loaded.log_start,
+        local_log_start=loaded.log_start,
         last_stable=max(stable, loaded.log_start),
         log_end=loaded.log_end,
         epochs=_terms(found),

@@ -251,8 +251,7 @@ class Watermarks:
                 replicas.append(
                     replace(
                         result,
-                        log_start=log_start(result.log_start, work.log_start, tiered=tiered),
-                        local_log_start=result.log_start,
+                        log_start=log_start(result.local_log_start, work.log_start, tiered=tiered),
                         alone=_was_alone(
                             result, work.broker, self._settings.kafka or releases.KNOWN[-1]
                         ),

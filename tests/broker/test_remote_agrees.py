@@ -11,6 +11,7 @@ from broker import tiered
 from broker.command import run
 from broker.conftest import runnable
 from broker.install import KAFKA_3, KAFKA_4
+from broker.kafka import Broker
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 
@@ -21,6 +22,49 @@ def printed(*words: object) -> list[dict[str, Any]]:
     done = run("remote", *words, "-f", "ndjson")
     assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def remote_retention(home: Path, *words: str) -> list[dict[str, Any]]:
+    done = run("retention", *words, "-f", "ndjson", home / "data")
+    assert done.returncode == 0, done.stderr
+    found = map(json.loads, done.stdout.splitlines())
+    return [one for one in found if one["type"] == "remote"]
+
+
+def expected_snapshot(home: Path) -> int:
+    """Return the local log start of aged-0, at which the plan keeps a snapshot."""
+    base = min(tiered.local(home / "data", "aged-0"))
+    planned = run("plan", "--topic", "aged", "-f", "ndjson", home / "data").stdout.splitlines()
+    gone = {one["path"] for one in map(json.loads, planned) if one.get("action") == "remove"}
+    assert not any(path.endswith(f"{base:020d}.snapshot") for path in gone)
+    return base
+
+
+def with_smaller_limit(release: str, home: Path, topic: str, size: int, start: int) -> None:
+    """Start the broker, set retention.bytes, and wait until its objects begin at an offset."""
+    from confluent_kafka.admin import (
+        AdminClient,
+        AlterConfigOpType,
+        ConfigEntry,
+        ConfigResource,
+        ResourceType,
+    )  # fmt: skip
+
+    remote, entry = home / "remote", ConfigEntry(
+        "retention.bytes", str(size), incremental_operation=AlterConfigOpType.SET
+    )  # fmt: skip
+    last = max(tiered.objects(remote, topic))[1]
+    expected = {(0, at) for at in range(start, last + 1)}
+    version = runnable(release)
+    with Broker(version, [home / "data"], tiered.settings(version, remote)) as broker:
+        broker.start()
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        client = AdminClient({"bootstrap.servers": broker.bootstrap})
+        client.incremental_alter_configs([resource])[resource].result(60)
+        tiered.wait(lambda: tiered.objects(remote, topic) == expected, broker, "not deleted")
+        # A snapshot at the local log start is above the log start, so that no start removes it.
+        assert (home / "data" / "aged-0" / f"{expected_snapshot(home):020d}.snapshot").is_file()
+        broker.stop()
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -48,7 +92,24 @@ def test_offsets_and_places_are_those_of_the_broker(release: str, tmp_path: Path
         topic, _, number = name.rpartition("-")
         assert topic == "plain" or {(topic, int(number), at) for at in consumed} <= here
 
+    dumped = run("dump", "--records", "--exclude-topic", "__*", "-f", "ndjson",
+                 tmp_path / "remote", tmp_path / "data")  # fmt: skip
+    assert dumped.returncode == 0, dumped.stderr
+    read: dict[str, list[int]] = {}
+    for one in map(json.loads, dumped.stdout.splitlines()):
+        if one["type"] == "record" and not one["control"]:
+            read.setdefault(f"{one['topic']}-{one['partition']}", []).append(one["offset"])
+    assert read == answers["consumed"]
+
+    # The broker has deleted all that it may, and deletes what is foreseen for another limit.
+    rows = remote_retention(tmp_path)
+    assert len(rows) == 6 and {one["due_segments"] for one in rows} == {0}
+    (kept,) = remote_retention(tmp_path, "--topic", "kept", "--with", "retention.bytes=4000")
+    assert kept["due_segments"] == kept["log_start_offset"] > 0
+
     objects = printed("verify", "--rsm", "local", tmp_path / "remote", tmp_path / "data")
     rows = [one for one in objects if one["type"] == "remote-objects"]
     assert {(one["content"], one["state"]) for one in rows} == {("checked", "copy-finished")}
     assert [one for one in objects if one["type"] == "finding"] == []
+
+    with_smaller_limit(release, tmp_path, "kept", 4000, kept["log_start_offset"])

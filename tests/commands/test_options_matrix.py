@@ -29,7 +29,7 @@ SMALL = {
     "checkpoint lint": "reads small files and the ends of logs",
 }
 _NAMES = "reads little more than names"
-REMOTE = ("remote lineage", "remote verify")
+REMOTE = ("remote lineage", "remote verify", "remote rebuild-plan")
 ONE_BY_ONE = {
     "dump": "prints in the order of the files, at the pace of its reader",
     "dump-index": "prints in the order of the files, at the pace of its reader",

@@ -255,6 +255,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         "retention": lambda: [
             ["--segments", "--at", "2026-11-01", scenario("4.3.1/clean"), tmp_path / "missing"],
             ["--with", "retention.ms=5", scenario("4.3.1/killed")],
+            ["--with", "retention.bytes=2000", scenario("tiered/4.3.1") / "data"],
             ["--key", "key-0001", scenario("4.3.1/clean"), damaged_log.parent],
         ],
         "cleaner": lambda: [
@@ -273,6 +274,8 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["lineage", damaged_tiers("data")],
             ["verify", "--rsm", "local", tiered("objects"), tiered("data")],
             ["verify", "--rsm", "local", damaged_tiers("objects"), tmp_path / "missing"],
+            ["rebuild-plan", "--rsm", "local", tiered("objects"), tiered("data")],
+            ["rebuild-plan", "--rsm", "local", damaged_tiers("objects")],
         ],
         "undo": lambda: [["--list", _applied(run, copy_of), tmp_path / "missing"]],
         "watermark": lambda: [

@@ -53,3 +53,37 @@ def test_offsets_in_remote_storage_are_not_lost(run, tmp_path: Path) -> None:
             for gap in result.of_type("gap")}  # fmt: skip
     assert gaps == {"retention": (0, 104), "remote": (105, 499)}
     assert result.status == 0
+
+
+def planned(run, home: Path, *words: object):
+    """Return the forecast of the partition, and what its start does about remote storage."""
+    result = run("plan", "-f", "ndjson", *words, home)
+    (partition,) = result.of_type("partition")
+    return partition, [one for one in result.of_type("action") if one["action"] == "tiered"]
+
+
+@pytest.mark.parametrize(("tiered", "start"), [(True, 105), (False, 500)])
+def test_a_start_keeps_the_log_start_and_the_snapshots_of_a_tiered_log(
+    run, tmp_path: Path, *, tiered: bool, start: int
+) -> None:
+    home = log_dir(tmp_path, tiered=tiered)
+    partition, actions = planned(run, home)
+    assert (partition["log_start_offset"], partition["log_end_offset"]) == (start, 501)
+    assert len(actions) == tiered
+
+
+def test_a_file_of_the_broker_without_remote_storage_counts(run, tmp_path: Path) -> None:
+    home, config = log_dir(tmp_path, tiered=True), tmp_path / "server.properties"
+    config.write_text(f"node.id=1\nprocess.roles=broker\nlog.dirs={home}\n")
+    partition, actions = planned(run, home, "--broker-config", config)
+    assert (partition["log_start_offset"], actions) == (500, [])
+
+
+def test_a_leader_without_a_local_log_is_named(run, tmp_path: Path) -> None:
+    home = log_dir(tmp_path, tiered=True)
+    for path in (home / "t-0").glob("*.log"):
+        path.unlink()
+    partition, actions = planned(run, home)
+    assert (partition["log_start_offset"], partition["log_end_offset"], len(actions)) == (
+        105, 105, 1,
+    )  # fmt: skip

@@ -211,6 +211,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "cluster": ("{}", "-v 1={} {other}"),
     "remote lineage": ("{}", "--segments -v {}", "--at 2026-11-24 {}"),
     "remote verify": ("--rsm local {}", "--rsm aiven -v {} {other}"),
+    "remote rebuild-plan": ("--rsm local {}", "--rsm aiven {} {other}"),
     "quorum": ("{}", "-v {} {other}", "--voters 1@controller-1:9093 {}",
                "--apply --voters 1@controller-1:9093 {losses} {copy}"),
     "lookup": (

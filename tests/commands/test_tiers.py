@@ -1,0 +1,170 @@
+"""Commands that read log dirs with the objects of tiered storage as one log."""
+
+import json
+import shutil
+from pathlib import Path
+
+import aiven_objects
+import pytest
+from remote_events import FIRST_MS, ORDERS, EventLog, log_dir, segment_id
+
+from logtool.formats import record, record_batch
+
+MANIFEST = Path(__file__).resolve().parents[1] / "data" / "tiered" / "manifest.json"
+(ENTRY,) = json.loads(MANIFEST.read_text())
+
+
+@pytest.fixture(scope="module")
+def tiers(scenario):
+    """Return the folder with `data` and `objects`, which is shared and must not be changed."""
+    return scenario("tiered/4.3.1")
+
+
+def offsets(found):
+    """Return the offsets of the records by partition, without control records."""
+    read: dict[str, list[int]] = {}
+    for one in found.of_type("record"):
+        if not one["control"]:
+            read.setdefault(f"{one['topic']}-{one['partition']}", []).append(one["offset"])
+    return read
+
+
+def dump(run, *paths):
+    return run("dump", "--records", "-f", "ndjson", "--exclude-topic", "__*", *paths)
+
+
+def test_records_are_those_that_a_consumer_reads(run, tiers):
+    found = dump(run, tiers / "objects", tiers / "data")
+    assert (found.status, offsets(found)) == (0, ENTRY["consumed"])
+
+
+def test_a_partition_dir_is_enough(run, tiers):
+    found = dump(run, tiers / "data" / "aged-1", tiers / "objects")
+    assert (found.status, offsets(found)) == (0, {"aged-1": list(range(10))})
+
+
+def test_batches_of_both_parts_are_printed_and_counted(run, tiers):
+    given = ("-f", "ndjson", "--topic", "sized", tiers / "objects", tiers / "data")
+    batches = [one["base_offset"] for one in run("dump", *given).of_type("batch")]
+    assert batches == [5, 6, 7, 8, 9]
+    (partition,) = run("stat", *given).of_type("partition")
+    assert (partition["segments"], partition["batches"]) == (5, 5)
+    (gaps,) = run("gaps", *given).of_type("partition")
+    assert (gaps["log_start_offset"], gaps["visible"], gaps["missing"]) == (5, 5, 0)
+    found = run("lookup", "--offset", "6", "--partition", "0", *given)
+    (answer,) = found.of_type("lookup")
+    assert (found.status, answer["log_start_offset"], answer["local_log_start_offset"]) == (0, 5, 5)
+    assert {one["segment"] for one in found.of_type("place")} == {6}
+
+
+def test_salvage_saves_both_parts(run, tiers, tmp_path):
+    out = tmp_path / "out"
+    found = run("salvage", "--output", out, "--topic", "aged", tiers / "objects", tiers / "data")
+    assert found.status == 0
+    saved = dump(run, out / "partitions" / "aged-0")
+    assert offsets(saved) == {"aged-0": list(range(10))}
+
+
+def test_objects_behind_a_url_are_read(run, tiers):
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    try:
+        store.put(str(tiers / "objects"), "/bucket/below", recursive=True)
+        found = dump(run, "--topic", "aged", "memory://bucket", tiers / "data")
+        expected = {name: ENTRY["consumed"][name] for name in ("aged-0", "aged-1")}
+        assert (found.status, offsets(found)) == (0, expected)
+    finally:
+        store.rm("/bucket", recursive=True)
+
+
+@pytest.mark.parametrize("form", [{}, {"compress": True, "chunk_size": 300}, {"encrypt": True}])
+def test_objects_of_aivens_plugin_are_read_unless_they_are_encrypted(run, tiers, tmp_path, form):
+    home = aiven_objects.write(tiers / "objects", tmp_path / "bucket", "aged", **form)
+    found = dump(run, "--topic", "aged", home, tiers / "data")
+    read = [9] if "encrypt" in form else list(range(10))
+    assert offsets(found) == {"aged-0": read, "aged-1": read}
+    assert found.status == (4 if "encrypt" in form else 0)
+
+
+def without_a_log(home):
+    next(home.glob("objects/aged-0-*/*2-*.log")).unlink()
+
+
+def with_a_cut_log(home):
+    path = next(home.glob("objects/aged-0-*/*2-*.log"))
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def without_metadata(home):
+    for path in home.glob("data/__remote_log_metadata-*"):
+        shutil.rmtree(path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "lost"),
+    [(without_a_log, {2}), (with_a_cut_log, {2}), (without_metadata, set(range(9)))],
+)
+def test_what_cannot_be_read_makes_the_run_incomplete(run, copy_of, damage, lost):
+    home = copy_of("tiered/4.3.1")
+    damage(home)
+    given = ("--topic", "aged", "--partition", "0", home / "objects", home / "data")
+    found = dump(run, *given)
+    assert (found.status, set(offsets(found)["aged-0"])) == (4, set(range(10)) - lost)
+    assert run("gaps", *given).status == 4
+
+
+def test_objects_alone_are_not_a_log_dir(run, tiers):
+    for words in (("dump",), ("stat",), ("salvage", "--output", "out")):
+        assert run(*words, tiers / "objects").status == 4
+
+
+def store(home: Path, log: EventLog, number: int, bases: range, epochs) -> None:
+    """Copy a segment of batches with two records; their values are the number of the segment."""
+    batches = [
+        record_batch.encode(
+            record.encode([record.Record(at, value=str(number).encode()) for at in (0, 1)]),
+            base_offset=base, last_offset_delta=1, record_count=2, base_timestamp=FIRST_MS,
+            max_timestamp=FIRST_MS,
+            leader_epoch=max(epoch for epoch, first in epochs if first <= base),
+        ) for base in bases
+    ]  # fmt: skip
+    data = b"".join(batches)
+    folder = home / f"orders-0-{ORDERS}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{bases[0]:020d}-{segment_id(number)}.log").write_bytes(data)
+    log.copy(number, first=bases[0], last=bases[-1] + 1, epochs=epochs, size=len(data))
+
+
+def test_batches_of_another_lineage_and_those_that_are_local_are_left_out(run, tmp_path):
+    log, bucket = EventLog(), tmp_path / "bucket"
+    store(bucket, log, 0, range(0, 10, 2), [(0, 0)])
+    store(bucket, log, 1, range(10, 20, 2), [(0, 10)])  # offsets 14 to 19 are of a lost leader
+    store(bucket, log, 2, range(14, 26, 2), [(1, 14)])  # offsets from 20 on are local
+    store(bucket, log, 3, range(6, 12, 2), [(5, 6)])  # of no epoch in the log
+    home = log_dir(tmp_path / "data", log, local=(20, 30), epochs=[(0, 0), (1, 14)])
+    found = dump(run, bucket, home)
+    read = [(one["offset"], one["value"]["utf8"]) for one in found.of_type("record")]
+    assert found.status == 0
+    assert read == [
+        *((at, "0") for at in range(10)), *((at, "1") for at in range(10, 14)),
+        *((at, "2") for at in range(14, 20)), *((at, "v") for at in range(20, 30)),
+    ]  # fmt: skip
+
+
+def test_the_segment_with_the_log_start_is_there_and_those_below_are_not(run, tmp_path):
+    log, bucket = EventLog(), tmp_path / "bucket"
+    store(bucket, log, 0, range(0, 10, 2), [(0, 0)])
+    store(bucket, log, 1, range(10, 20, 2), [(0, 10)])
+    home = log_dir(tmp_path / "data", log, local=(20, 30), log_start=13, epochs=[(0, 13)])
+    (gaps,) = run("gaps", "-f", "ndjson", "--topic", "orders", bucket, home).of_type("partition")
+    assert (gaps["log_start_offset"], gaps["visible"], gaps["missing"]) == (13, 17, 0)
+
+
+def test_offsets_that_are_nowhere_are_named(run, tmp_path):
+    log, bucket = EventLog(), tmp_path / "bucket"
+    store(bucket, log, 0, range(0, 10, 2), [(0, 0)])
+    home = log_dir(tmp_path / "data", log, local=(20, 30))
+    found = dump(run, bucket, home)
+    assert (found.status, len(found.of_type("record"))) == (4, 20)
+    assert "10 through 19" in found.stderr
