@@ -7,13 +7,18 @@ proven for offsets below a high watermark.
 
 A controller that becomes active waits until the sessions of all brokers have ended, takes them out
 of the ISR one by one, and keeps the last one. That may be a node whose volume is missing: then the
-partition has no leader. With eligible leader replicas a node that is missing stays eligible, and no
-other node is elected. With unclean.leader.election.enable any replica may lead.
-Source: ``ReplicationControlManager.maybeFenceOneStaleBroker``, ``PartitionChangeBuilder``,
-``ClusterControlManager.registerBroker`` (Kafka 3.9 and 4.3).
+partition has no leader. With unclean.leader.election.enable any replica may lead.
+
+With eligible leader replicas (ELR) it keeps none in the ISR. As many as min.insync.replicas stay
+eligible, those that were taken out last. One that stopped cleanly leads when it comes back. One
+that did not is then no longer eligible. Once none is eligible any more, the last leader is elected,
+even if its log is empty. An eligible node that is missing prevents that.
+Source: ``ReplicationControlManager.maybeFenceOneStaleBroker``, ``handleBrokerUncleanShutdown``,
+``PartitionChangeBuilder``, ``ClusterControlManager.registerBroker`` (Kafka 3.9 and 4.3).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.formats import names
@@ -104,6 +109,9 @@ class PartitionOutlook:
     """Nodes whose copy no broker loads, for another reason."""
     nowhere: int = 0
     """Acknowledged offsets that no copy has, by the checkpointed high watermarks."""
+    may_be_leaderless: bool = False
+    """True if controllers may elect none, because a node that is missing was in sync or eligible
+    last."""
 
     @property
     def elected(self) -> tuple[LeaderOutlook, ...]:
@@ -116,9 +124,9 @@ class PartitionOutlook:
         return tuple(one.node for one in self.elected)
 
     @property
-    def may_be_leaderless(self) -> bool:
-        """Return whether the last node in sync may be one that has no replica."""
-        return bool({*self.in_sync, *self.eligible} & {*self.away})
+    def is_without_copy(self) -> bool:
+        """Return whether no volume has a copy that loads."""
+        return all(one.is_new for one in self.leaders)
 
     @property
     def best(self) -> LeaderOutlook | None:
@@ -133,7 +141,7 @@ class PartitionOutlook:
     @property
     def is_disputed(self) -> bool:
         """Return whether a person decides what is lost: by the order of the start, or a request."""
-        if self.best is None:
+        if self.best is None or self.is_without_copy:
             return False
         elected = [one.cost for one in self.elected]
         return not elected or max(elected) > self.best.cost or self.may_be_leaderless
@@ -141,7 +149,7 @@ class PartitionOutlook:
     @property
     def status(self) -> str:
         """Return the gravest that may happen."""
-        if all(one.is_new for one in self.leaders):
+        if self.is_without_copy:
             return "stray" if self.strays else "no-copy"
         if not self.elected:
             return "leaderless"
@@ -162,12 +170,15 @@ def outlook(
     topic_id = image.topics.get(topic) if image else None
     state = image.partition(topic_id, number) if image and topic_id else None
     leaders: list[LeaderOutlook] = []
+    may_fail = bool(state)
     if group and image and state:
-        electable = _electable(group, image, state)
-        leaders = [_leader(one, one.replica.node in electable) for one in group.choices]
+        nodes, may_fail = _electable(group, image, state)
+        leaders = [_leader(one, one.replica.node in nodes) for one in group.choices]
     if group and not leaders:
         # Without an image it is not known who may lead.
         leaders = [_alone(one) for one in group.replicas]
+    if all(one.is_new for one in leaders):
+        leaders = [replace(one, may_be_lost=None) for one in leaders]
     up = {one.node for one in group.replicas} if group else set()
     having = {one.node for one in group.replicas if not one.is_new} if group else set()
     members = state.replicas if state else ()
@@ -186,28 +197,41 @@ def outlook(
         strays=tuple(one.node for one in replicas if one.outcome == STRAY),
         unloaded=tuple(one.node for one in replicas if not one.usable and one.outcome != STRAY),
         nowhere=max(0, max(proven, default=0) - max(ends, default=0)),
+        may_be_leaderless=may_fail,
     )
 
 
 def _electable(
     group: ReplicaGroup, image: MetadataImage, state: PartitionRecord
-) -> set[int | None]:
-    """Return the nodes that controllers may elect by themselves, by the order of the fencing.
+) -> tuple[set[int | None], bool]:
+    """Return the nodes that controllers may elect by themselves, and whether they may elect none.
 
-    `Electability` has those that the record and the clean markers show.
+    The order in which they take brokers out of the ISR is not known.
     """
     up = {*group.nodes}
     if image.topic_config(group.topic, _UNCLEAN) == "true":
-        return up
-    in_sync: set[int | None] = {one for one in up if one in state.isr}
+        return up, not up
+    in_sync: set[int | None] = {*state.isr}
     if not image.features.get(_ELR, 0):
-        return in_sync
-    enough = len(in_sync) >= group.least_in_sync <= len(state.isr)
-    return in_sync if enough else set()
+        return in_sync & up, not in_sync <= up
+    clean = {one.replica.node for one in group.choices if not one.standing.loses_it}
+    unclean = in_sync - clean
+    least = max(1, group.least_in_sync)
+    if len(in_sync) >= least:
+        # Any that many may be the last ones, which are eligible then.
+        back = unclean & up
+        led = (in_sync & clean) | (back if len(back) >= least else set())
+        return led, len(unclean) >= least and not in_sync <= up
+    eligible = in_sync | {*state.elr}
+    if eligible & clean:
+        return eligible & clean, False
+    last = in_sync or ({*state.last_known_elr} if len(state.last_known_elr) == 1 else set())
+    led = last & up if eligible <= up else set()
+    return led, not led
 
 
 def _leader(choice: Choice, electable: bool) -> LeaderOutlook:
-    replica, election = choice.replica, choice.standing.election
+    replica = choice.replica
     cuts = tuple(
         FollowerCut(
             node=one.follower.node,
@@ -223,8 +247,8 @@ def _leader(choice: Choice, electable: bool) -> LeaderOutlook:
     return LeaderOutlook(
         node=replica.node,
         path=replica.path,
-        election=str(election),
-        may_be_elected=electable or election is not Election.UNCLEAN,
+        election=str(choice.standing.election),
+        may_be_elected=electable,
         log_end=replica.log_end,
         high_watermark=replica.checkpointed,
         acknowledged_lost=choice.acknowledged_lost,
@@ -253,7 +277,10 @@ def _alone(replica: Replica) -> LeaderOutlook:
 def without_copy(
     image: MetadataImage, seen: set[tuple[str, int]], selection: Selection
 ) -> Iterator[PartitionOutlook]:
-    """Yield the selected partitions of an image of which no copy was `seen`, by name."""
+    """Yield the selected partitions of an image that were not `seen`, by name.
+
+    They have neither a copy nor a node that makes an empty log.
+    """
     missing: list[tuple[str, int, PartitionRecord]] = []
     for topic_id, of_topic in image.partitions.items():
         topic = image.names[topic_id]
@@ -274,6 +301,7 @@ def without_copy(
             missing=state.replicas,
             away=state.replicas,
             strays=(),
+            may_be_leaderless=True,
         )
 
 

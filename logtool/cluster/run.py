@@ -195,17 +195,17 @@ class ClusterRun:
         ids: dict[tuple[str, str], set[int]] = {}
         waiting: list[Replica] = []
         for item in chain(job, (None,)):
-            if isinstance(item, ReplicaGroup):
-                found.append(outlook([*waiting], item, image))
-                waiting = []
+            is_next = isinstance(item, Replica | ReplicaGroup) and _is_other(item, waiting)
+            if waiting and (item is None or is_next):  # no broker comes up with one of its replicas
+                found.append(outlook(waiting, None, image))
                 yield found[-1]
-                continue
-            if item is None or (isinstance(item, Replica) and _is_other(item, waiting)):
-                if waiting:  # no broker comes up with one of its replicas
-                    found.append(outlook([*waiting], None, image))
-                    yield found[-1]
                 waiting = []
-            if isinstance(item, Replica):
+            if isinstance(item, ReplicaGroup):
+                seen.add((item.topic, item.partition))
+                found.append(outlook(waiting or item.replicas, item, image))
+                yield found[-1]
+                waiting = []
+            elif isinstance(item, Replica):
                 seen.add((item.topic, item.partition))
                 waiting.append(item)
                 if item.topic_id and item.node is not None:
@@ -246,8 +246,8 @@ class ClusterRun:
         return count
 
 
-def _is_other(replica: Replica, waiting: Sequence[Replica]) -> bool:
-    """Return whether a replica is of another partition than those that wait for a group."""
+def _is_other(replica: Replica | ReplicaGroup, waiting: Sequence[Replica]) -> bool:
+    """Return whether an item is of another partition than the replicas that wait for a group."""
     return bool(waiting) and (replica.topic, replica.partition) != (
         waiting[0].topic,
         waiting[0].partition,

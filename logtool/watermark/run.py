@@ -25,6 +25,7 @@ from logtool.formats.names import (
     CLUSTER_METADATA,
     DirectoryKind,
     PartitionDirectory,
+    TopicPartition,
 )
 from logtool.loading.result import Outcome
 from logtool.log import inputs, opening, redpanda_dir
@@ -152,6 +153,7 @@ class Watermarks:
             pairs = zip(work, results, strict=True)
             for _, members in groupby(pairs, lambda pair: pair[0].key):
                 yield from self._partition(members)
+        yield from self._without_copy({one.key for one in work})
 
     def _open(self, place: NodeDir) -> tuple[ListedLogDir, _Chosen, list[Action]]:
         if home := self._homes.get(place.path):
@@ -204,12 +206,13 @@ class Watermarks:
                 newest = max(known, key=lambda one: _age(one.image) if one.image else (-1, -1))
                 node = Node(node.log_dirs, kafka, static, elsewhere=newest)
             for finding, _, _ in absence.check(node):
-                if finding.severity is not Severity.INFO and self._is_selected(finding):
+                is_selected = self._is_selected(finding.topic, finding.partition)
+                if finding.severity is not Severity.INFO and is_selected:
                     yield finding
 
-    def _is_selected(self, finding: Finding) -> bool:
-        """Return whether a finding is about a log dir, or a partition that is selected."""
-        directory = names.parse_directory(f"{finding.topic}-{finding.partition}")
+    def _is_selected(self, topic: str | None, number: int | None) -> bool:
+        """Return whether a partition is selected; True for None, a log dir."""
+        directory = names.parse_directory(f"{topic}-{number}")
         return not isinstance(directory, PartitionDirectory) or self._selection.takes(directory)
 
     def _open_redpanda(self, place: NodeDir) -> tuple[ListedLogDir, _Chosen, list[Action]]:
@@ -288,16 +291,39 @@ class Watermarks:
                 group = replace(group, choices=self._choices(group))
             yield group
 
-    def _made_new(self, replicas: Sequence[Replica]) -> list[Replica]:
-        """Return the empty logs that nodes make because they have no usable copy of a partition.
+    def _without_copy(self, seen: set[TopicPartition]) -> Iterator[ReplicaGroup]:
+        """Yield the partitions of which no log dir has a copy, but nodes make empty logs, by name.
 
-        A node makes none if the copy is in a log dir that was not given.
+        `seen` are those with a copy.
         """
+        image = self._images[0] if self._homes and self._images else None
+        if image is None or image.damage:
+            return
+        states = {
+            (image.names[topic_id], number): state
+            for topic_id, of_topic in image.partitions.items()
+            for number, state in of_topic.items()
+        }
+        for key in sorted({*states} - seen):
+            made = self._new_logs(*key, states[key], set()) if self._is_selected(*key) else []
+            if group := group_replicas(made, *self._known(made[0])) if made else None:
+                yield replace(group, choices=self._choices(group))
+
+    def _made_new(self, replicas: Sequence[Replica]) -> list[Replica]:
+        """Return the empty logs that nodes make because they have no usable copy of a partition."""
         state = self._newest(replicas[0])[1] if self._homes else None
         if state is None:
             return []
-        topic, number = replicas[0].topic, replicas[0].partition
         having = {one.node for one in replicas if one.topic_id in (None, state.topic_id)}
+        return self._new_logs(replicas[0].topic, replicas[0].partition, state, having)
+
+    def _new_logs(
+        self, topic: str, number: int, state: PartitionRecord, having: set[int | None]
+    ) -> list[Replica]:
+        """Return the empty logs that nodes make, without those `having` a copy.
+
+        A node makes none if the copy is in a log dir that was not given.
+        """
         found: dict[int, Replica] = {}
         for broker in self._brokers:
             node, lacking = broker.node, broker.home.node.ids_not_given()

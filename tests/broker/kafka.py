@@ -23,6 +23,7 @@ from broker.install import (
     class_archive,
     fetching,
     free_port,
+    install,
     java_command,
     major,
     release,
@@ -292,6 +293,7 @@ def share_classes(version: str) -> None:
     target = class_archive(version)
     if target.exists() or release(version) < (3, 3):
         return
+    install(version)  # before the lock below, which it takes too
     with fetching(target) as temporary:
         if target.exists():
             return

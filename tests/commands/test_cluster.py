@@ -80,9 +80,22 @@ def test_a_missing_volume_makes_the_answer_incomplete(run, nodes):
     assert states(result)[3] == "absent"
     assert result.objects[-1]["complete"] is False
     diverged = partitions(result)["replica.diverged"]
-    assert (diverged["missing"], diverged["may_be_leaderless"]) == ([3], True)
+    # With unclean elections, node 2 leads even if node 3 was in sync last.
+    assert (diverged["missing"], diverged["may_be_leaderless"]) == ([3], False)
     (leader,) = diverged["leaders"]
     assert (leader["node"], leader["may_be_lost"]) == (2, None)
+
+
+def test_without_a_copy_a_node_in_sync_leads_with_an_empty_log(run, changed):
+    for home in changed[1:]:
+        shutil.rmtree(home / "replica.diverged-0")
+    result = run("cluster", "-f", "ndjson", *changed)
+    assert result.status == 1
+    found = partitions(result)["replica.diverged"]
+    assert (found["status"], {*found["elected"]}, found["missing"]) == ("no-copy", {2, 3}, [2, 3])
+    assert {(one["is_new"], one["may_be_lost"]) for one in found["leaders"]} == {(True, None)}
+    only = run("cluster", "-f", "ndjson", "--topic", "*in-sync", *changed)
+    assert {*partitions(only)} == {"replica.in-sync"}
 
 
 def test_without_the_controller_no_controller_is_elected(run, nodes):

@@ -39,6 +39,7 @@ def partition(
     return PartitionOutlook(
         topic=topic, partition=0, topic_id="id", image_leader=1, in_sync=in_sync, eligible=(),
         leaders=leaders, missing=missing, away=missing, strays=strays, nowhere=nowhere,
+        may_be_leaderless=bool({*in_sync} & {*missing}),
     )  # fmt: skip
 
 
@@ -87,7 +88,10 @@ ELECTIONS = {
     "with one in sync at least, a missing one is fenced first":
         (1, (1, 2), (), 1, (1, 3), {1}, True),
     "a missing eligible one stays eligible": (1, (1,), (2,), 2, (1, 3), set(), True),
-    "an eligible one comes back": (1, (1,), (2,), 2, (1, 2), {1, 2}, False),
+    "an eligible one comes back, and the last leader leads":
+        (1, (1,), (2,), 2, (1, 2), {1}, False),
+    "the last two may be there": (1, (1, 2, 3), (), 2, (2, 3), {2, 3}, True),
+    "the one in sync may be there alone": (1, (1, 2, 3), (), 1, (3,), {3}, True),
 }  # fmt: skip
 """ELR level, ISR, ELR, least in sync, nodes that start; nodes that may lead; perhaps none leads."""
 
@@ -108,6 +112,36 @@ def test_the_order_of_the_fencing_decides_who_may_lead(name: str) -> None:
     found = outlook(replicas, group, image)
     assert {*found.elected_nodes} == elected
     assert found.may_be_leaderless == may_be_leaderless
+
+
+CLEAN_STOPS = {
+    "one that stopped cleanly leads": ((1, 2, 3), (), 2, {2}, {1, 2, 3}, {1, 2, 3}, False),
+    "an eligible one that stopped cleanly leads": ((1,), (2,), 2, {2}, {1, 2}, {2}, False),
+    "of two last ones one stopped cleanly": ((1, 2), (), 2, {1}, {1, 2}, {1}, False),
+    "a missing one does not matter then": ((1, 2), (), 2, {1}, {1}, {1}, False),
+    "the last leader comes back": ((), (), 2, set(), {1, 3}, {3}, False),
+    "the last leader is missing": ((), (), 2, set(), {1, 2}, set(), True),
+    "an eligible one is missing": ((), (2,), 2, set(), {1, 3}, set(), True),
+}  # fmt: skip
+"""ISR, ELR, least in sync, nodes that stopped cleanly; those that start; who may lead; none may."""
+
+
+@pytest.mark.parametrize("name", CLEAN_STOPS)
+def test_an_eligible_node_that_stopped_cleanly_comes_before_the_last_leader(name: str) -> None:
+    isr, elr, least, clean, nodes, elected, may_be_leaderless = CLEAN_STOPS[name]
+    leader, last = (isr[0], ()) if isr else (-1, (3,))
+    state = PartitionRecord("id", 0, (1, 2, 3), isr, leader, 5, 9, (), elr, last)
+    image = MetadataImage(
+        topics={"orders": "id"}, names={"id": "orders"}, partitions={"id": {0: state}},
+        features={ELR: 1},
+    )  # fmt: skip
+    replicas = [replica(node) for node in sorted(nodes)]
+    group = group_replicas(replicas, state, least)
+    assert group is not None
+    stops = {node: node not in clean for node in nodes}
+    group = replace(group, choices=tuple(choices(group, state, state, least, stops)))
+    found = outlook(replicas, group, image)
+    assert ({*found.elected_nodes}, found.may_be_leaderless) == (elected, may_be_leaderless)
 
 
 def replica(node: int, end: int = 10) -> Replica:
