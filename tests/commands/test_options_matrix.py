@@ -47,6 +47,7 @@ ALL_OR_NONE = {
 NO_VERDICT = {
     "dump": "prints what is there; damage is status 1 by itself",
     "dump-index": "prints what is there; a wrong entry is status 1 by itself",
+    "remote rebuild-plan": "prints what is there and what is lacking",
     "lookup": "the verdict is whether both ways agree",
     "diff": "the verdict is about copies; --identical makes it stricter",
     "plan": "the verdict is what the start loses",
