@@ -36,6 +36,7 @@ from logtool.doctor.holdings import LogDirNumbers
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Remedy, Severity
 from logtool.loading.result import Outcome
+from logtool.log.buckets import is_bucket
 from logtool.metadata import releases
 from logtool.metadata.releases import METADATA_VERSION
 from logtool.node import host_limits, written_by
@@ -345,7 +346,9 @@ def next_command(
         next((one for one in errors if one.remedy is Remedy.CHECKPOINT), None),
     )
     if run.unread and not any(home.partitions for home in run.homes):
-        return _unread(run.unread[0])
+        return _unread(run, run.unread[0])
+    if several := _of_several_nodes(given):
+        return several
     if start and start.refuses:
         return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
     if filled := _fill(run, others):
@@ -357,7 +360,7 @@ def next_command(
     for found in errors:
         return _finding(run, found)
     if run.unread:
-        return _unread(run.unread[0])
+        return _unread(run, run.unread[0])
     if any(isinstance(one, DiskAnswer) and one.state is Gravity.ERROR for one in given):
         return Next(_logtool(run, "stat --level quick --top 10"), "what takes up disk space")
     if start and start.state is Gravity.WARNING:
@@ -369,6 +372,19 @@ def next_command(
     return Next(
         _logtool(run, "verify --level records"), ("also every record; nothing is wrong so far")
     )
+
+
+def _of_several_nodes(given: Sequence[Answer]) -> Next | None:
+    """Return the examination of each node by itself, where log dirs are not of one node."""
+    versions = next((one for one in given if isinstance(one, VersionsAnswer)), None)
+    found = versions.identities if versions else ()
+    if len({one.node_id for one in found}) < 2:
+        return None
+    words = [
+        shell.path(one.path) if one.node_id is None else f"{one.node_id}={shell.path(one.path)}"
+        for one in found
+    ]
+    return Next(f"logtool doctor {' '.join(words)}", "each node by itself; these are several nodes")
 
 
 def _logtool(run: Examination, command: str) -> str:
@@ -418,9 +434,11 @@ def _finding(run: Examination, found: Finding) -> Next:
     return Next(f"logtool explain {found.code}", "what it means and what to do")
 
 
-def _unread(error: UnreadableError) -> Next:
+def _unread(run: Examination, error: UnreadableError) -> Next:
     """Return a command that shows why a path could not be read."""
     path = error.path
+    if is_bucket(path):
+        return _plan(run, "what the node recovers; doctor reads no bucket")
     if isinstance(error, NothingMatchedError):
         return Next(f"ls -la {shell.path(path)}", "what the directory holds")
     if path.exists():

@@ -195,6 +195,22 @@ def test_brokers_with_ids_are_examined_one_by_one_and_a_sound_copy_is_the_repair
     assert (repair.status, run("verify", "--fail-on", "error", nodes[1]).status) == (0, 0)
 
 
+def test_log_dirs_of_several_nodes_are_examined_one_by_one_next(run, scenario):
+    home = scenario("4.3.1/replicas")
+    nodes = [home / f"node-{number}" for number in (2, 3)]
+    (proposed,) = run("doctor", "-f", "ndjson", *nodes).of_type("next")
+    words = [f"{number}={node}" for number, node in zip((2, 3), nodes, strict=True)]
+    assert shlex.split(proposed["command"]) == ["logtool", "doctor", *words]
+
+
+def test_of_a_bucket_the_start_of_its_node_is_next(run, scenario):
+    home = scenario("automq/broker-crash")
+    found = run("doctor", "-f", "ndjson", home / "s3", home / "meta")
+    (proposed,) = found.of_type("next")
+    assert proposed["command"] == f"logtool plan {home / 's3'} {home / 'meta'}"
+    assert run(*shlex.split(proposed["command"])[1:]).status == 0
+
+
 def test_without_a_sound_copy_no_copy_is_proposed(run, copy_of):
     home = copy_of("4.3.1/replicas")
     nodes = [home / "node-2", home / "node-3"]
