@@ -114,7 +114,9 @@ def test_a_kill_at_any_moment_leaves_a_report_that_is_whole(run, stopped, tmp_pa
 def test_a_report_replaces_an_older_one_and_is_never_in_a_log_dir(run, stopped, tmp_path):
     target = tmp_path / "report.html"
     target.write_text("older")
-    assert run("report", "--output", target, stopped).status == 0
+    first = run("report", "--output", target, stopped)
+    assert (first.status, str(target) in first.stderr) == (0, True)
+    assert run("report", "-q", "--output", target, stopped).stderr == ""
     assert target.read_text("utf-8").startswith("<!doctype html>")
     assert not target.with_name("report.html.tmp").exists()
     assert run("report", "--output", stopped / "report.html", stopped).status == 5
