@@ -7,6 +7,7 @@ from pathlib import Path
 from logtool import __version__, times
 from logtool.commands import options, output
 from logtool.commands.output import Report
+from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
 from logtool.commands.views import doctor
 from logtool.commands.views.doctor_tables import DOCUMENT
@@ -63,6 +64,7 @@ def run(
     except LogtoolError as error:
         output.error(str(error))
         return status if status in (Exit.INTERRUPTED, Exit.TERMINATED) else Exit.INCOMPLETE
+    report.note(f"the report is in {text.escape(str(target))}", "good")
     return status
 
 
