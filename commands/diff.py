@@ -88,9 +88,10 @@ def diff(
     If one copy is only shorter than the other, they do not diverge, and the exit status is 0. If
     one begins later although retention did not delete its beginning, the exit status is 1.
     Before you delete a copy, use --identical: then all copies must have the same batches, log start
-    offset, log end offset and leader epochs. Indexes and producer snapshots are not compared,
-    because a broker builds them from the log. Partitions that are equal everywhere are shown only
-    with -v.
+    offset, log end offset and leader epochs, and log dirs of Kafka the same directories (also those
+    to be deleted), rows of checkpoints, meta.properties and other files; with a selection of
+    partitions, only their directories. Indexes and producer snapshots are not compared, because a
+    broker builds them from the log. Partitions that are equal everywhere are shown only with -v.
 
     Examples:
       logtool diff /mnt/broker-1/data /mnt/broker-2/data /mnt/broker-3/data

@@ -11,13 +11,15 @@ from pathlib import Path
 from logtool.copies import digest
 from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
+from logtool.copies.log_dirs import LogDirDifference, differences
 from logtool.copies.sources import ListedCopy, find
 from logtool.copies.verdict import CopiesVerdict, LeaderCandidates, judge
 from logtool.disk import files
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats.names import CLUSTER_METADATA, FileKind, TopicPartition
+from logtool.log import inputs, opening
 from logtool.log.flavour import Flavour
-from logtool.log.inputs import NodeDir
+from logtool.log.inputs import NodeDir, PathKind
 from logtool.log.selection import Selection
 from logtool.metadata import image
 from logtool.metadata.log_start import is_tiered
@@ -29,7 +31,8 @@ from logtool.running.workers import OutOfTimeError
 class Diff:
     """One run: iterate for a verdict on each partition, and for what cannot be read.
 
-    With `save` there is one source, and what is scanned of it is saved there.
+    With `save` there is one source, and what is scanned of it is saved there. With `whole`, log
+    dirs are also compared apart from their partitions, each with the first.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Diff:
         selection: Selection | None = None,
         run: Run | None = None,
         save: Path | None = None,
+        whole: bool = False,
         flavour: Flavour | None = None,
     ) -> None:
         if save and len(sources) != 1:
@@ -48,7 +52,9 @@ class Diff:
         self._sources, self._flavour = sources, flavour
         self._selection = selection or Selection()
         self._run = run or Run()
-        self._save = save
+        self._save, self._whole = save, whole
+        self.whole_log_dirs = 0
+        """Log dirs that were compared as a whole."""
         if save:
             digest.check_place(save)
         self._images: list[MetadataImage] = []
@@ -58,7 +64,7 @@ class Diff:
         """Return whether what is scanned is saved, and nothing compared."""
         return self._save is not None
 
-    def __iter__(self) -> Iterator[CopiesVerdict | UnreadableError]:
+    def __iter__(self) -> Iterator[CopiesVerdict | LogDirDifference | UnreadableError]:
         copies: list[ListedCopy] = []
         for source in self._sources:
             try:
@@ -76,6 +82,8 @@ class Diff:
         groups = _grouped(copies)
         if not self._save:
             yield from self._all(groups, None)
+            if self._whole and not self._run.ran_out:
+                yield from self._of_log_dirs()
             return
         try:
             with digest.DigestWriter(self._save, self._sources[0].path) as writer:
@@ -110,6 +118,25 @@ class Diff:
                     yield _with_plans(verdict)
         except OutOfTimeError:
             return
+
+    def _of_log_dirs(self) -> Iterator[LogDirDifference | UnreadableError]:
+        """Yield what differs between the log dirs of Kafka apart from the batches."""
+        found = []
+        for source in self._sources:
+            with suppress(UnreadableError):  # reported where its copies were listed
+                if inputs.kind_of(source.path, self._flavour, redpanda=True) is PathKind.LOG_DIR:
+                    root = opening.open_log_dir(source.path, self._flavour)
+                    found += [root] if root.flavour.has_checkpoints else []
+        self.whole_log_dirs = len(found) if len(found) > 1 else 0
+        try:
+            for other in found[1:]:
+                yield from differences(found[0], other, self._selection, self._spend)
+        except OutOfTimeError:
+            return
+
+    def _spend(self, path: Path, size: int) -> None:
+        self._run.advance(size, path)
+        self._run.budget.pace.spend(size)
 
     def _may_begin_later(self, copies: Sequence[ListedCopy]) -> Iterator[str]:
         """Yield the paths of copies that begin later by their row of the log start, or tiering.

@@ -9,12 +9,14 @@ from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views.fingerprint_tables import FINGERPRINT
+from logtool.copies.log_dirs import DifferenceKind, LogDirDifference
 from logtool.copies.pair import Status
 from logtool.copies.verdict import CopiesVerdict
 from logtool.diff import Diff
 from logtool.errors import UsageError
 from logtool.exits import Exit
 from logtool.log.inputs import GivenPaths
+from logtool.log.selection import Selection
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import JSON, Column, Kind, Table, Way
 from logtool.schemas.document import Document
@@ -106,10 +108,21 @@ DAMAGE: Final = Table("damage", "damaged range of a copy", (
 ), note="A range of bytes without a sound batch, and the copies in which the missing offsets are "
         "sound.",
     type="damage", made_from="logtool.copies.verdict:DamageInCopy")  # fmt: skip
+DIFFERENCE: Final = Table("difference", "difference between two log dirs", (
+    Column("kind", Kind.STRING, "kind of the difference; absent: only one log dir has it; rows: "
+           "the rows of a checkpoint differ; properties: values of meta.properties differ; bytes: "
+           "files differ", words=tuple(DifferenceKind)),
+    Column("path", Kind.PATH, "the file or directory, in the log dir that has it"),
+    Column("other", Kind.PATH, "its place in the other log dir"),
+    Column("count", Kind.INT64, "rows, properties or files that differ", "count"),
+    Column("message", Kind.STRING, "description of the difference"),
+), note="A file or directory that differs between two log dirs, or that only one has; only with "
+        "--identical.",
+    type="difference", made_from="logtool.copies.log_dirs:LogDirDifference")  # fmt: skip
 DOCUMENT: Final = Document(
     name="diff",
     title="Objects that logtool diff prints",
-    tables=(PARTITION, COPY, PAIR, DAMAGE, FINGERPRINT),
+    tables=(PARTITION, COPY, PAIR, DAMAGE, DIFFERENCE, FINGERPRINT),
 )
 SCHEMA = DOCUMENT.schema
 _PAIR = columns(*PAIR.names(Way.CSV))
@@ -163,16 +176,23 @@ def run(
     report = Report(settings=settings, view=view, summary=summary, inputs=given)
     job = Diff(
         sources, selection=given.selection, run=running.run(report), save=digest,
-        flavour=given.flavour,
+        whole=identical, flavour=given.flavour,
     )  # fmt: skip
-    return report.consume(job, DiffPrinter(report, summary, identical=identical, saved=digest))
+    printer = DiffPrinter(report, summary, job, identical=identical, saved=digest)
+    return report.consume(job, printer)
 
 
-class DiffPrinter(Printer[CopiesVerdict]):
+class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
     """Prints verdicts; a table leaves out partitions whose copies are as they should be."""
 
     def __init__(
-        self, report: Report, summary: ActionSummary, *, identical: bool, saved: Path | None
+        self,
+        report: Report,
+        summary: ActionSummary,
+        job: Diff,
+        *,
+        identical: bool,
+        saved: Path | None,
     ) -> None:
         """Begin; with `identical`, copies that differ in anything are as grave as damage.
 
@@ -180,15 +200,21 @@ class DiffPrinter(Printer[CopiesVerdict]):
         """
         self._report = report
         self._summary = summary
+        self._job = job
         self._brief = report.settings.format == "table" and not report.settings.verbose
         self._identical = identical
         self._saved = saved
-        self._unequal = 0
+        self._unequal = self._differences = 0
         self._found: dict[Status, int] = {}
 
-    def show(self, item: CopiesVerdict) -> None:
+    def show(self, item: CopiesVerdict | LogDirDifference) -> None:
         """Print one partition: the verdict, the copies, each two of them, the damage."""
         summary = self._summary
+        if isinstance(item, LogDirDifference):
+            self._differences += 1
+            summary.to_do = True
+            self._report.item(DIFFERENCE.row(item))
+            return
         summary.partitions += 1
         for copy in item.copies:
             summary.segments += copy.segments
@@ -231,12 +257,25 @@ class DiffPrinter(Printer[CopiesVerdict]):
                 "only batches were compared, not log starts, leader epochs, indexes and producer "
                 "snapshots; use --identical before you delete a copy"
             )
-        found = f"NOT IDENTICAL: {text.count(self._unequal, 'partition')}"
-        if not self._unequal and self._summary.complete:
+        parts = [text.count(self._unequal, "partition")] if self._unequal else []
+        if self._differences:
+            parts.append(text.count(self._differences, "other file or directory",
+                                    "other files or directories"))  # fmt: skip
+        found = f"NOT IDENTICAL: {' and '.join(parts) or '0 partitions'}"
+        if not parts and self._summary.complete:
             found = "all copies are identical"
+        given = self._report.inputs
+        also = ""
+        if self._job.whole_log_dirs:
+            chosen = given is not None and given.selection != Selection()
+            also = "the directories of the selected partitions" if chosen else (
+                "directories, checkpoints, meta.properties and other files"
+            )  # fmt: skip
+            also += f" of {text.count(self._job.whole_log_dirs, 'log dir')}, "
         return (
-            f"{found}; batches, log starts, log ends and leader epochs were compared; indexes and "
-            "producer snapshots were not, because a broker can rebuild them from the log"
+            f"{found}; {also}batches, log starts, log ends and leader epochs were compared; "
+            "indexes and producer snapshots were not, because a broker can rebuild them from the "
+            "log"
         )
 
 
@@ -249,6 +288,8 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
     if kind == "pair":
         agreement = _pair(obj)
         return f"  {text.escape(obj['left'])} and {text.escape(obj['right'])}: {agreement}"
+    if kind == "difference":
+        return f"{text.escape(obj['path'])}: NOT IDENTICAL: {text.escape(obj['message'])}"
     return f"  {text.escape(obj['copy'])}: {_damage(obj)}" if kind == "damage" else None
 
 

@@ -64,8 +64,7 @@ def run(
     except LogtoolError as error:
         output.error(str(error))
         return status if status in (Exit.INTERRUPTED, Exit.TERMINATED) else Exit.INCOMPLETE
-    if not settings.quiet:
-        output.trouble(f"the page was written to {text.escape(str(target))}")
+    report.note(f"the report is in {text.escape(str(target))}", "good")
     return status
 
 

@@ -171,8 +171,8 @@ def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> It
         yield _draft(
             f"save the records of {one.topic}-{one.partition} that node {number} cuts: up to "
             f"{wording.count(offsets, 'offset')}",
-            f"logtool dump --missing-in {shell.path(new)} -f ndjson {shell.path(old)} "
-            f"> {shell.path(name)}",
+            f"logtool dump --missing-in {shell.path(new)} --values base64 -f ndjson "
+            f"{shell.path(old)} > {shell.path(name)}",
         )
     if len(jobs) > MOST_SAVED:
         more = wording.count(len(jobs) - MOST_SAVED, "more copy", "more copies")

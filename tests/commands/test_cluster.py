@@ -63,6 +63,7 @@ def test_the_steps_save_what_is_cut_and_elect_the_best_leader(run, nodes):
     saved = run(*words[1 : words.index(">")])
     # The records of node 3 that node 2, the better leader, does not have.
     assert len(saved.of_type("record")) == 50
+    assert all("base64" in one["value"] for one in saved.of_type("record"))
     (elects,) = (one for one in found if one["file"])
     assert '"replica.diverged"' in elects["file"]
 

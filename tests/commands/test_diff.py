@@ -97,6 +97,39 @@ def test_one_copy_alone_is_not_identical_to_anything(run, nodes, tmp_path):
     assert run("diff", "--identical", "--digest", tmp_path / "x.npz", nodes[1]).status == 2
 
 
+@pytest.mark.parametrize(
+    ("change", "kinds"),
+    [
+        (None, []),
+        ("delete", ["absent"]),
+        ("deleted bytes", ["bytes"]),
+        ("rows", ["rows"]),
+        ("cut", ["rows"]),
+        ("properties", ["properties"]),
+    ],
+)
+def test_log_dirs_are_identical_only_with_all_their_files(run, clean, copy_of, change, kinds):
+    other = copy_of("4.3.1/clean")
+    doomed = next(other.glob("*-delete"))
+    rows = other / "recovery-point-offset-checkpoint"
+    if change == "delete":
+        shutil.rmtree(doomed)
+    elif change == "deleted bytes":
+        (doomed / f"{0:020d}.log").write_bytes(b"x")
+    elif change == "rows":
+        damage_file(rows, lambda data: data.replace(b"codec-zstd 0 ", b"codec-zstd 0 1"))
+    elif change == "cut":
+        damage_file(rows, lambda data: data[: len(data) // 2])
+    elif change == "properties":
+        damage_file(other / "meta.properties", lambda data: data.replace(b"id=1", b"id=2"))
+    result = run("diff", "--identical", clean, other, "-f", "ndjson")
+    assert [one["kind"] for one in result.of_type("difference")] == kinds
+    assert result.status == bool(kinds)
+    assert run("diff", clean, other, "-f", "ndjson").of_type("difference") == []
+    chosen = run("diff", "--identical", "--topic", "doomed*", clean, other, "-f", "ndjson")
+    assert len(chosen.of_type("difference")) == (change in ("delete", "deleted bytes"))
+
+
 def test_rows_are_pairs(run, nodes):
     rows = list(csv.DictReader(run("diff", "-f", "csv", *nodes).lines))
     assert {row["status"] for row in rows} == {"same", "behind", "diverged"}

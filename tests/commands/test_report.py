@@ -72,6 +72,7 @@ def test_the_page_has_what_doctor_says(run, request, tmp_path, state):
 def test_a_ticket_has_the_worst_and_says_how_much_more_there_is(run, cut, tmp_path):
     target = tmp_path / "ticket.md"
     result = run("report", "--output", target, cut)
+    assert str(target) in result.stderr
     assert result.status == 1
     text = target.read_text("utf-8")
     assert "`batch/crc`" in text and "segment/gap" not in text
