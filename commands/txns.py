@@ -59,10 +59,10 @@ def txns(
     open transaction, if all replicas have these records. The table begins with partitions that have
     open transactions, and leaves out partitions and producers without transactions.
 
-    A transaction is hanging if its first record is older than --max-age. The default is 15 minutes
-    (the default of transaction.max.timeout.ms) plus the 10 seconds after which a transaction
-    coordinator checks again: a running coordinator would have aborted the transaction by then.
-    logtool uses the timestamps that clients set.
+    A transaction is hanging if its first record is older than --max-age, and no coordinator's state
+    lists it. The default is 15 minutes (the default of transaction.max.timeout.ms) plus the 10
+    seconds after which a coordinator checks again: it would have aborted the transaction by then.
+    Without that state the transaction is 'unknown'. logtool uses the timestamps that clients set.
 
     Examples:
       logtool txns --open /var/lib/kafka/data
@@ -73,16 +73,17 @@ def txns(
     If a log dir contains partitions of __transaction_state, the state at the coordinator is shown
     for each open transaction. A transaction in that state never counts as hanging: the coordinator
     ends it after its timeout, or as its PREPARE state requires, unless a partition leader refuses
-    the marker. Below the partitions, the command lists the transactional ids with an unfinished
-    transaction, and in how many partitions this transaction is open, committed, aborted, or still
-    without records, which is legal. A follower's copy may be behind, and a coordinator of Kafka 4.3
-    may record a transaction as complete before the marker is in the log.
+    the marker. If the state is not there, or its log has lost its end, the answer for an old
+    transaction is not known. Below the partitions, the command lists the transactional ids with an
+    unfinished transaction, and in how many partitions this transaction is open, committed, aborted,
+    or still without records, which is legal. A follower's copy may be behind, and a coordinator of
+    Kafka 4.3 may record a transaction as complete before the marker is in the log.
 
     Abort commands:
 
-    For each open transaction without a known coordinator, the command prints the Kafka command that
-    aborts it. Its records are then lost to read_committed consumers, so run the command only for
-    hanging transactions.
+    For each hanging transaction the command prints the Kafka command that aborts it; its records
+    are then lost to read_committed consumers. For each other open transaction without a known
+    coordinator it prints the command that asks a running cluster which transactions hang.
 
     AutoMQ:
 
@@ -98,7 +99,7 @@ def txns(
       0    complete: no hanging transaction; snapshots and transaction indexes agree with the log
       1    a transaction is hanging, or files or coordinators contradict the log
       2
-      4
+      4    an input cannot be read, or the state that decides about an old transaction is not there
       6
       130
 

@@ -100,7 +100,8 @@ _ACCOUNT = Table("account", "open transaction that was looked up in __transactio
 _TRANSACTION = Table("transaction", "transaction in a partition", (
     *_IN_PLACE,
     Column("state", Kind.STRING, "state of the transaction; hanging: open for longer than a "
-           "coordinator allows", words=("open", "hanging", "aborted", "committed"),
+           "coordinator allows; unknown: open for as long, but the state of its coordinator was "
+           "not read or is lost", words=("open", "hanging", "unknown", "aborted", "committed"),
            value="one.state"),
     Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer in the first batch",
@@ -119,14 +120,17 @@ _TRANSACTION = Table("transaction", "transaction in a partition", (
            "stable offset",
            value="one.pins"),
     Column("abort", Kind.STRING, "command line that aborts the transaction on a broker",
-           null="the transaction has ended, its coordinator will end it, or no such command is "
-           "known"),
+           null="the transaction is not known to hang, or no such command is known"),
+    Column("ask", Kind.STRING, "command line that asks a running cluster whether the transaction "
+           "hangs",
+           null="the transaction hangs or has ended, its coordinator will end it, or no such "
+           "command is known"),
     Column("advice", Kind.STRING, "how the transaction ends by itself",
            null="the transaction has ended, or it is not known that a coordinator will end it"),
     Column("coordinator", Kind.OBJECT, "entry of the coordinator in __transaction_state",
            null="the transaction has ended, or __transaction_state was not read", of=_ACCOUNT),
-), note="One transaction. An open transaction has either advice (if its coordinator will end it) "
-        "or the command that aborts it.",
+), note="One transaction. An open transaction has advice (if its coordinator will end it), the "
+        "command that aborts it (if it hangs), or the command that asks a cluster about it.",
     type="transaction", made_from="logtool.txns.objects:PrintedTransaction")  # fmt: skip
 _ENTRY_PARTITION = Table("entry_partition", "partition that an entry lists", (
     Column("topic", Kind.STRING, "name of the topic"),
@@ -194,8 +198,8 @@ _ROWS = (
     *columns(
         "type", "path", "topic", "partition", "state", "producer_id", "producer_epoch",
         "first_offset", "last_offset", "started_ms", "started", "age_ms",
-        "pins_last_stable_offset", "abort", "last_sequence", "last_timestamp_ms", "last_timestamp",
-        "coordinator_epoch",
+        "pins_last_stable_offset", "abort", "ask", "last_sequence", "last_timestamp_ms",
+        "last_timestamp", "coordinator_epoch",
     ),
     Shown(
         "transactional_id",
@@ -212,7 +216,7 @@ _PRODUCER_TABLE = columns(
 _TRANSACTION_TABLE = keep((
     *columns("state", "producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
     Shown("age", lambda obj: _age(obj["age_ms"])),
-    *columns("abort"),
+    Shown("what_to_do", lambda obj: obj["abort"] or obj["ask"]),
 ), "state", "producer_id", "first_offset", "age")  # fmt: skip
 _JOINED_TABLE = keep((
     *columns("state"),
@@ -220,7 +224,7 @@ _JOINED_TABLE = keep((
     Shown("coordinator", lambda obj: _said(obj, "state") or _said(obj, "relation")),
     *columns("producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
     Shown("age", lambda obj: _age(obj["age_ms"])),
-    Shown("what_to_do", lambda obj: obj["advice"] or obj["abort"]),
+    Shown("what_to_do", lambda obj: obj["advice"] or obj["abort"] or obj["ask"]),
 ), "state", "transactional_id", "first_offset", "what_to_do")  # fmt: skip
 """Columns of an open transaction that was compared with its coordinators."""
 _COORDINATOR_TABLE = keep((
@@ -339,6 +343,8 @@ class TransactionPrinter(Printer[PartitionTransactions]):
     def finish(self) -> None:
         """Print the postponed partitions, then the findings and the entries of the coordinators."""
         self._summary.to_do = self._states["hanging"] > 0
+        # Where the log of a coordinator was read and has lost its end, a finding says so.
+        self._summary.missing += self._states["unknown"] > 0 and not self._joining.is_there
         for objects in self._later:
             self._print(objects)
         for finding in self._joining.findings():
@@ -385,10 +391,14 @@ class TransactionPrinter(Printer[PartitionTransactions]):
         if not self._job.is_listed:
             missing = "transactions in absent partitions of __transaction_state are not known"
             yield f"no file here lists the partitions that should exist: {missing}", "warning"
+        if unknown := self._states["unknown"]:
+            lost = "is lost or not here" if self._joining.is_there else "was not read"
+            ones = text.count(unknown, "open transaction")
+            yield f"{ones}: the coordinator's state {lost}, so not known to hang or not", "warning"
         hanging = self._states["hanging"]
         parts = [
             text.count(self._summary.partitions, "partition"),
-            f"{self._states['open'] + hanging:,} open",
+            f"{sum(self._states[one] for one in ('open', 'hanging', 'unknown')):,} open",
             f"{hanging:,} hanging",
             f"{self._states['aborted']:,} aborted",
             f"{self._states['committed']:,} committed",

@@ -187,10 +187,13 @@ class CoordinatorLog:
         """Add a batch whose records cannot be read."""
         self._add(findings.damaged(batch.reason, batch.position, batch.size), segment)
 
-    def lose_end(self, lost: range) -> None:
-        """Take that these offsets, which were acknowledged, are not there any more."""
+    def lose_end(self, lost: range, was: str) -> None:
+        """Take that these offsets are not there any more; `was` names the offset that they reached.
+
+        They were acknowledged, or the broker had flushed them.
+        """
         self.has_lost_end = True
-        self._add(findings.lost_end(lost))
+        self._add(findings.lost_end(lost, was))
 
     def _decoded(self, key: bytes, offset: int, value: bytes) -> TransactionalId | None:
         try:

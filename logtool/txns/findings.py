@@ -20,10 +20,10 @@ def damaged(reason: str, position: int, length: int) -> Finding:
     return Finding("transaction-state/damaged", text, position=position, length=length)
 
 
-def lost_end(lost: range) -> Finding:
-    """Return the finding for a log that ends below its high watermark: entries are lost."""
+def lost_end(lost: range, was: str) -> Finding:
+    """Return the finding for a log that ends below its high watermark, or its recovery point."""
     text = (
-        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: "
+        f"the log ends at offset {lost.start}, but its {was} was {lost.stop}: "
         f"the entries in {wording.offsets(lost.start, lost.stop - 1)} are not known"
     )
     return Finding(

@@ -174,10 +174,12 @@ class Joining:
     def account(self, audited: PartitionTransactions) -> PartitionTransactions:
         """Return a partition whose open transactions have the account of their coordinators.
 
-        What an entry lists hangs no more, however old it is.
+        A transaction that an entry lists does not hang, however old it is. Where the entry may be
+        elsewhere, or lost, it is not known whether the transaction hangs.
         """
         if not self.is_there or audited.topic is None or audited.partition is None:
-            return audited
+            unknown = [one.without_account for one in audited.transactions]
+            return replace(audited, transactions=unknown)
         place = audited.topic, audited.partition
         accounted = [
             self._accounted(one, place, audited.producers.get(one.producer_id))
@@ -213,6 +215,8 @@ class Joining:
         listed = account.relation is Relation.LISTED
         if listed and _refuses(producer, account.entry):
             account, listed = replace(account, refused=True), False
+        if account.relation is Relation.NOT_HERE:
+            one = one.without_account
         return replace(one, account=account, state=TransactionState.OPEN if listed else one.state)
 
     def _account_of(self, producer_id: int, place: TopicNumber) -> Account:
@@ -338,8 +342,8 @@ def _refuses(producer: Producer | None, entry: TransactionalId | None) -> bool:
 def _abandoned(transactions: Iterable[Transaction]) -> Iterator[Finding]:
     for one in transactions:
         account = one.account
-        sure = (Relation.NOT_LISTED, Relation.NO_ENTRY)
-        if one.state is TransactionState.HANGING and account and account.relation in sure:
+        gone = account is not None and account.relation is not Relation.LISTED
+        if one.state is TransactionState.HANGING and account and gone:
             yield findings.abandoned(one.first_offset, one.producer_id, _why(account))
 
 

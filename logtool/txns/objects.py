@@ -8,7 +8,9 @@ from logtool.txns.joining import JoinedEntry, advice, advice_on
 from logtool.txns.open_transactions import (
     PartitionTransactions,
     Transaction,
+    TransactionState,
     abort_command,
+    ask_command,
     terminate_command,
 )
 
@@ -78,17 +80,28 @@ class PrintedTransaction:
 
     @property
     def abort(self) -> str | None:
-        """Return the command that aborts it; None where a coordinator ends it, or it has ended."""
-        audited = self.audited
+        """Return the command that aborts it; None where it is not known to hang."""
+        place = self._place
+        if self.one.state is not TransactionState.HANGING or place is None or self.advice:
+            return None
+        return abort_command(self.moment.bootstrap, *place, self.one.first_offset)
+
+    @property
+    def ask(self) -> str | None:
+        """Return the command that asks a cluster if it hangs; None where the files answer that."""
+        hangs, place = self.one.state is TransactionState.HANGING, self._place
+        if not self.one.is_open or hangs or place is None or self.advice:
+            return None
+        return ask_command(self.moment.bootstrap, *place)
+
+    @property
+    def _place(self) -> tuple[str, int] | None:
+        """Return topic and partition for the tools of Kafka; None where they do not apply."""
+        topic, partition = self.audited.topic, self.audited.partition
         # The tool of Kafka takes the offset of a client, and the log has Raft's.
-        is_known = not audited.flavour.has_raft_offsets
-        if not (self.one.is_open and is_known) or self.advice is not None:
+        if self.audited.flavour.has_raft_offsets or topic is None or partition is None:
             return None
-        if audited.topic is None or audited.partition is None:
-            return None
-        return abort_command(
-            self.moment.bootstrap, audited.topic, audited.partition, self.one.first_offset
-        )
+        return topic, partition
 
     @property
     def coordinator(self) -> PrintedAccount | None:

@@ -44,6 +44,8 @@ class TransactionState(StrEnum):
     OPEN = "open"
     HANGING = "hanging"
     """Open for longer than any coordinator leaves it."""
+    UNKNOWN = "unknown"
+    """Open for as long, but the state of its coordinator was not read or is lost."""
     ABORTED = "aborted"
     COMMITTED = "committed"
 
@@ -71,7 +73,13 @@ class Transaction:
     @property
     def is_open(self) -> bool:
         """Return whether the transaction has no marker, hanging or not."""
-        return self.state in (TransactionState.OPEN, TransactionState.HANGING)
+        return self.state not in (TransactionState.ABORTED, TransactionState.COMMITTED)
+
+    @property
+    def without_account(self) -> "Transaction":
+        """Return the transaction where no coordinator has an account of it: it may not hang."""
+        hangs = self.state is TransactionState.HANGING
+        return replace(self, state=TransactionState.UNKNOWN) if hangs else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +261,14 @@ def abort_command(bootstrap: str, topic: str, number: int, first_offset: int) ->
     return (
         f"kafka-transactions.sh --bootstrap-server {shell.quote(bootstrap)} abort "
         f"{shell.option('--topic', topic)} --partition {number} --start-offset {first_offset}"
+    )
+
+
+def ask_command(bootstrap: str, topic: str, number: int) -> str:
+    """Return the command that asks a running cluster which transactions of a partition hang."""
+    return (
+        f"kafka-transactions.sh --bootstrap-server {shell.quote(bootstrap)} find-hanging "
+        f"{shell.option('--topic', topic)} --partition {number}"
     )
 
 

@@ -5,6 +5,7 @@ holds partitions of ``__transaction_state``, open transactions are joined with t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
@@ -22,10 +23,11 @@ from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import producer_snapshot
-from logtool.formats.names import DirectoryKind, PartitionDirectory, TopicPartition
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
+from logtool.log.claims import ClaimKind
 from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
@@ -127,9 +129,9 @@ class TransactionsRun:
             home = (self._homes | self._around).get(log.path.parent)
             listed = opening.try_partition(log.path, home.flavour if home else self.flavour)
             if home and isinstance(listed, Partition):
-                lost = lost_end.lost(home, _watermarks(home, []), listed, log.end_offset)
+                lost, was = _lost(home, listed, log.end_offset)
                 if lost:
-                    log.lose_end(lost)
+                    log.lose_end(lost, was.value)
         if set(self.paths) == self._homes.keys():
             here = {log.number for log in self.joining.logs}
             nodes = internal_topics.kafka_nodes(self._homes.values(), {})
@@ -277,6 +279,19 @@ def _watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPart
     except UnreadableError as error:
         problems.append(error)
         return {}
+
+
+def _lost(home: LogDir, listed: Partition, end: int) -> tuple[range | None, ClaimKind]:
+    """Return the offsets that a log lost at its end, by its watermark or its recovery point."""
+    lost = lost_end.lost(home, _watermarks(home, []), listed, end)
+    if lost:
+        return lost, ClaimKind.HIGH_WATERMARK
+    kind, flushed = FileKind.RECOVERY_POINT_CHECKPOINT, None
+    with suppress(UnreadableError):
+        flushed = home.rows(kind).get((listed.topic or "", listed.number or 0))
+    point = flushed.offset if flushed else 0
+    witness = lost_end.witness(home, kind)
+    return lost_end.lost_offsets(witness, listed, end, point), ClaimKind.RECOVERY_POINT
 
 
 def _only(listed: Partition, path: Path) -> Partition:

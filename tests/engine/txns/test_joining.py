@@ -64,6 +64,7 @@ def coordinated(killed):
 
     # Of the broker's own log of the topic, which was longer.
     (killed / "replication-offset-checkpoint").unlink()
+    (killed / "recovery-point-offset-checkpoint").unlink()
 
     def made(*records: Keyed, number: int = 0) -> Path:
         for other in (0, 1):
@@ -109,6 +110,7 @@ def test_a_marker_of_transaction_version_2_is_known_by_its_epoch(copy_of):
         last = max(int(chunk.table.position[-1]) for chunk in read_batches(file, base_offset=0))
     path.write_bytes(path.read_bytes()[:last])
     (home / "replication-offset-checkpoint").unlink()  # which knows of the record behind it
+    (home / "recovery-point-offset-checkpoint").unlink()
     job = run(home)
     (one,) = job.joining.joined()
     assert (one.entry.state, one.entry.transaction_version) == ("PrepareCommit", 2)
@@ -134,7 +136,7 @@ def test_partitions_of_the_topic_that_are_elsewhere_may_have_the_entry(killed):
         file.unlink()
     (killed / "__transaction_state-1").rmdir()
     job = run(killed)
-    assert relations(job)[1009] == {(Relation.NOT_HERE, TransactionState.HANGING)}
+    assert relations(job)[1009] == {(Relation.NOT_HERE, TransactionState.UNKNOWN)}
     assert codes(job) == ["transaction-state/absent-partitions"]
 
 
