@@ -10,6 +10,7 @@ from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.cluster_tables import DOCUMENT
+from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.formats import wording
@@ -252,7 +253,7 @@ def _step(obj: Object) -> str:
     if obj["command"]:
         lines.append(f"  {obj['command']}")
     if obj["file_name"]:
-        lines.append(f"  {obj['file_name']}: {obj['file']}")
+        lines.insert(1, f"  echo {shell.quote(obj['file'])} > {obj['file_name']}")
     return "\n".join(lines)
 
 
