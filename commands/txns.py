@@ -97,9 +97,9 @@ def txns(
 
     Exit status:
       0    complete: no hanging transaction; snapshots and transaction indexes agree with the log
-      1    a transaction is hanging, or files or coordinators contradict the log
+      1    a transaction is hanging or unknown, or files or coordinators contradict the log
       2
-      4    an input cannot be read, or the state that decides about an old transaction is not there
+      4
       6
       130
 

@@ -120,7 +120,7 @@ class Diff:
             return
 
     def _of_log_dirs(self) -> Iterator[LogDirDifference | UnreadableError]:
-        """Yield what differs between the log dirs of Kafka apart from the batches."""
+        """Yield the differences between log dirs of Kafka apart from the batches."""
         found = []
         for source in self._sources:
             with suppress(UnreadableError):  # reported where its copies were listed

@@ -342,9 +342,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
 
     def finish(self) -> None:
         """Print the postponed partitions, then the findings and the entries of the coordinators."""
-        self._summary.to_do = self._states["hanging"] > 0
-        # Where the log of a coordinator was read and has lost its end, a finding says so.
-        self._summary.missing += self._states["unknown"] > 0 and not self._joining.is_there
+        self._summary.to_do = self._states["hanging"] + self._states["unknown"] > 0
         for objects in self._later:
             self._print(objects)
         for finding in self._joining.findings():

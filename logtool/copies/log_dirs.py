@@ -50,7 +50,7 @@ class LogDirDifference:
 def differences(
     left: LogDir, right: LogDir, selection: Selection, spend: Spend
 ) -> Iterator[LogDirDifference | UnreadableError]:
-    """Yield what differs apart from the batches of partitions.
+    """Yield the differences apart from the batches of partitions.
 
     A selection of partitions leaves out the files of the log dirs themselves.
     """

@@ -132,6 +132,7 @@ def test_what_no_entry_knows_hangs_once_it_is_old(coordinated):
 def test_partitions_of_the_topic_that_are_elsewhere_may_have_the_entry(killed):
     write(killed, number=0)
     (killed / "replication-offset-checkpoint").unlink()  # of the log that was there
+    (killed / "recovery-point-offset-checkpoint").unlink()
     for file in (killed / "__transaction_state-1").iterdir():
         file.unlink()
     (killed / "__transaction_state-1").rmdir()

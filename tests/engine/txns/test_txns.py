@@ -135,7 +135,7 @@ def test_a_log_with_nothing_transactional_is_stable_up_to_its_end(scenario):
 
 
 @pytest.mark.parametrize(
-    ("after", "state"), [(0, TransactionState.OPEN), (1, TransactionState.HANGING)]
+    ("after", "state"), [(0, TransactionState.OPEN), (1, TransactionState.UNKNOWN)]
 )
 def test_an_open_transaction_hangs_once_its_first_record_is_older_than_allowed(
     scenario, tmp_path, after, state
