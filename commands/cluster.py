@@ -70,7 +70,9 @@ def cluster(
       doubled        another volume of the same node has the same directory.id, or also a metadata
                      log; logtool judges the volume with the newer metadata log
       moved          the metadata log knows the directory.id of another node
-      ahead          it has a snapshot of the metadata log that no controller has
+      ahead          it has a snapshot of the metadata log that no controller has; if the metadata
+                     log names the voters (kraft.version 1), its node finds no controller, and a
+                     broker ends
       absent         a node of the cluster has this volume, and it was not given
 
     All other states are those of 'logtool dirs'. The time of a volume is that of the last record in

@@ -113,7 +113,8 @@ def verify(
 
     A Java client from 2.8 on could write a batch to the wrong partition (KAFKA-19012); its CRC is
     right there. With --wrong-topic the command compares the batches of all partitions in PATH. It
-    finds such a batch while both partitions hold it, if the producer was idempotent.
+    finds such a batch while both partitions hold it, if the producer was idempotent and the batch
+    breaks its sequence in the wrong partition.
 
     Spark:
 

@@ -30,6 +30,8 @@ VOLUME: Final = Table("volume", "volume of a node", (
            null=_NO_LOG),
     Column("metadata_timestamp_ms", Kind.INT64, "time of the last record of its metadata log, by "
            "the clock of the controller", "ms", _NO_LOG, value="metadata_ms"),
+    Column("ahead_of", Kind.NUMBERS, "node ids of the controllers that may win the election and "
+           "end before its newest snapshot of the metadata log"),
 ), note="One volume: a log dir that was given, or one that a node of the cluster lacks.",
     type="volume", made_from="logtool.cluster.volumes:Volume")  # fmt: skip
 CONTROLLERS: Final = Table("controllers", "run", (

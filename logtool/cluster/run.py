@@ -128,7 +128,8 @@ class ClusterRun:
         image = controllers.image if controllers else None
         nodes = given.nodes(image, self.settings.kafka)
         voters = controllers.quorum.voters or () if controllers else ()
-        volumes = list(given.report(nodes, image, voters))
+        may_win = controllers.may_win if controllers else ()
+        volumes = list(given.report(nodes, image, voters, may_win))
         # Without a metadata log the volume of a controller is missing.
         self.summary.missing = sum(one.status == "absent" for one in volumes)
         self.summary.missing += controllers is None

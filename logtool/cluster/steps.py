@@ -191,6 +191,7 @@ def _start(
         yield _draft(
             f"start the controllers {named} alone first: then node {first} is elected, whose "
             "metadata log is the longest; then start the other controllers"
+            f"{_if_not(volumes, first)}"
         )
     brokers = sorted(
         {one.node for one in volumes if one.path and one.node is not None and one.partitions}
@@ -226,6 +227,13 @@ def _start(
         yield _draft(
             f"start the controllers, then the brokers {', '.join(map(str, rest))}, in any order"
         )
+
+
+def _if_not(volumes: Sequence[Volume], first: int | None) -> str:
+    """Return which nodes are ahead if another controller is elected."""
+    ahead = {one.node for one in volumes for it in one.ahead_of if it != first}
+    named = ", ".join(sorted(map(str, ahead)))
+    return f". If another one is elected, nodes are ahead: {named}" if ahead else ""
 
 
 def _election(leads: Sequence[PartitionOutlook]) -> str:

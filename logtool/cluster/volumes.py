@@ -7,9 +7,13 @@ is taken. A controller refuses a broker with a directory id that another broker 
 
 A broker cuts its metadata log to that of the controllers, but keeps its snapshots, and begins with
 the newest one even if no controller has come that far. It then leads and follows by a state that
-the controllers do not know. With an empty metadata log it would be no better: it counts as caught
-up with the part that it fetched first, and puts partitions of later topics aside as strays.
+the controllers do not know. If the metadata log has the voters (KIP-853), it forgets with the cut
+those that the snapshot had: then it finds no controller, and a broker ends after
+initial.broker.registration.timeout.ms. With an empty metadata log it would be no better: it counts
+as caught up with the part that it fetched first, and puts partitions of later topics aside as
+strays. Of several controllers that may win, each may be the one that lacks a snapshot.
 Source: ``MetaPropertiesEnsemble``, ``ClusterControlManager.registerBroker``, ``KafkaRaftClient``,
+``VoterSetHistory.truncateNewEntries``, ``RaftControllerNodeProvider``,
 ``KafkaMetadataLog.truncateToEndOffset``, ``MetadataLoader.stillNeedToCatchUp`` (Kafka 3.9, 4.3).
 """
 
@@ -28,6 +32,7 @@ from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
 from logtool.node.identity import LogDirIdentity, identify
 from logtool.node.node import Node
+from logtool.quorum.copy import MetadataCopy
 from logtool.quorum.voters import Voter
 
 WRONG = frozenset(
@@ -35,6 +40,11 @@ WRONG = frozenset(
 )
 """States of volumes that a person has to look at before the start."""
 _NO_IMAGE = (-1, -1)
+_AHEAD = {
+    False: "begins with a state that no controller knows",
+    True: "does not find the controllers, and a broker ends after a minute",
+}
+"""Behaviour of a node that is ahead, by whether the metadata log has the voters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,8 @@ class Volume:
     metadata_epoch: int | None = None
     metadata_ms: int | None = None
     """Time of the last record of its metadata log, by the clock of the controller, in ms."""
+    ahead_of: tuple[int, ...] = ()
+    """Controllers that may win the election and do not come as far as its newest snapshot."""
 
     @property
     def is_wrong(self) -> bool:
@@ -119,14 +131,21 @@ class Volumes:
         return [Node(group, kafka, fetched=image) for group in groups.values()]
 
     def report(
-        self, nodes: Sequence[Node], image: MetadataImage | None, voters: Sequence[Voter]
+        self,
+        nodes: Sequence[Node],
+        image: MetadataImage | None,
+        voters: Sequence[Voter],
+        may_win: Sequence[MetadataCopy] = (),
     ) -> Iterator[Volume]:
         """Yield each volume with its state, then those that nodes lack."""
         states = {
             one.path: one for node in nodes for one in audited(node, image) if one.path is not None
         }
         for one in self.given:
-            yield _volume(one, states.get(one.identity.path), image)
+            found = _volume(one, states.get(one.identity.path), image)
+            end = one.image.snapshot_offset if one.image else 0
+            ahead_of = [it.node for it in may_win if it.log_end < end and it.node is not None]
+            yield found if one.others else replace(found, ahead_of=tuple(ahead_of))
         here = {node.node_id for node in nodes}
         for node in nodes:
             for absent in audited(node, image):
@@ -248,7 +267,7 @@ def _status(
     if image and end > image.offset:
         text = (
             f"has a snapshot of the metadata log that ends at {end}, but the controllers have "
-            f"{image.offset}: the node begins with a state that no controller knows"
+            f"{image.offset}: the node {_AHEAD[image.kraft_version > 0]}"
         )
         return "ahead", text
     if state is None:

@@ -7,8 +7,10 @@ in one of them the batch does not continue the sequence of its producer. Both mu
 Batches without a producer id are not judged, because equal ones may have been sent on purpose.
 
 A client that sends the same records to two topics on purpose writes equal batches too. These
-continue the sequence in both topics, so nothing is reported about them. Where compaction or
-retention may have removed the batches before, nothing is reported either.
+continue the sequence in both topics, so nothing is reported about them. Nor is anything about a
+batch that a broker took for another topic because it happens to continue the sequence there, or is
+the first one of its producer in both. Where compaction or retention may have removed the batches
+before, nothing is reported either.
 """
 
 from collections.abc import Iterator, Sequence

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -53,7 +54,8 @@ moments together; some volumes are missing, swapped or of another cluster. `logt
 them, then all nodes start at once. Where it names a snapshot of the metadata log that no controller
 has, the node gets the metadata log of the controllers first, as its step says. Where several
 controllers may win with metadata logs of different ends, the prediction for the one that won counts
-(--controller). A start that does not come to rest in four minutes is done again.
+(--controller): where it lacks a snapshot that a broker of 4.x has, this broker does not join. A
+start that does not come to rest in four minutes is done again.
 
 Compared are the brokers that join, the controller that wins, and for each partition, of internal
 topics too: the leader with those that may be elected, the offset to which each follower cuts its
@@ -94,9 +96,8 @@ def judged(copies: Copies, of: Situation, seen: Seen, work: Path) -> Row:
     """Return the row of a situation: what was seen, compared with what `cluster` says now."""
     shutil.rmtree(work, ignore_errors=True)
     homes = restore(copies, of, work)
+    moved = mend(homes, predicted(copies, homes)[1])  # as before the start
     status, answer = predicted(copies, homes, seen.controller)
-    if moved := mend(homes, answer):
-        status, answer = predicted(copies, homes, seen.controller)
     shutil.rmtree(work)
     return {
         "release": copies.version,
@@ -205,6 +206,8 @@ def main() -> int:
     parser.add_argument("--report", type=Path, default=REPORT)
     parser.add_argument("--only", default="", help="part of RELEASE-CONTROLLERS-NUMBER")
     options = parser.parse_args()
+    # So that the brokers end too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     outcomes = run(options.work, time.monotonic() + 60 * options.minutes, options.only)
     rows = []
     for (number, version, controllers), seen in outcomes.found.items():

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from broker.install import major
 from broker.volumes import BROKERS, MOMENTS, Copies, Fleet, rewrite_meta
 
 KINDS = (
@@ -143,7 +144,7 @@ class Seen:
     ended: set[int] = field(default_factory=set)
     """Nodes whose process ended by itself."""
     at_rest: bool = False
-    """False if the time was over before all brokers had joined and nothing changed any more."""
+    """False if time was over before all that run had joined and nothing changed any more."""
     controller: int | None = None
     """Leader in the quorum-state of the controllers."""
 
@@ -198,7 +199,7 @@ def start(copies: Copies, of: Situation, homes: Mapping[int, Path], deadline_s: 
 
 
 def _rest(fleet: Fleet, of: Situation, seen: Seen, deadline: float) -> None:
-    """Wait until nothing changes: all brokers joined, and each leader has its followers."""
+    """Wait until nothing changes: all that run joined, and each leader has its followers."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -206,6 +207,10 @@ def _rest(fleet: Fleet, of: Situation, seen: Seen, deadline: float) -> None:
     since = time.monotonic()
     while time.monotonic() < deadline:
         time.sleep(1)
+        running = {node for node in of.starting if fleet.nodes[node].pid}
+        if not running:
+            seen.joined, seen.leaders, seen.at_rest = set(), {}, True
+            return
         try:
             known = AdminClient({"log_level": 0, "bootstrap.servers": fleet.bootstrap})
             seen.joined = {*known.list_topics(timeout=5).brokers}
@@ -215,9 +220,9 @@ def _rest(fleet: Fleet, of: Situation, seen: Seen, deadline: float) -> None:
         seen.leaders = {name: leader for name, (leader, _) in found.items()}
         if found != before:
             before, since = found, time.monotonic()
-        whole = seen.joined == {*of.starting} and bool(found)
+        whole = seen.joined == running and bool(found)
         follows = all(
-            leader < 0 or {*in_sync} >= _replicas(name, of)
+            leader < 0 or {*in_sync} >= _replicas(name, running)
             for name, (leader, in_sync) in found.items()
         )
         has_leaders = all(leader >= 0 for leader, _ in found.values())
@@ -227,33 +232,45 @@ def _rest(fleet: Fleet, of: Situation, seen: Seen, deadline: float) -> None:
             return
 
 
-def _replicas(name: str, of: Situation) -> set[int]:
-    """Return the replicas of a partition on brokers that are expected to join."""
+def _replicas(name: str, running: set[int]) -> set[int]:
+    """Return the replicas of a partition on brokers that run."""
     from broker.volumes import TOPICS
 
     replicas = {f"{one.name}-0": one.replicas for one in TOPICS}
-    return {*replicas.get(name, BROKERS)} & {*of.starting}
+    return {*replicas.get(name, BROKERS)} & running
+
+
+def lost(copies: Copies, answer: Answer) -> set[int]:
+    """Return the nodes that find no controller, by the prediction.
+
+    With a static quorum they know the controllers from their configuration.
+    """
+    ahead = {one["node"] for one in answer if one["type"] == "volume" and one["status"] == "ahead"}
+    return ahead if major(copies.version) >= 4 else set()
 
 
 def differences(copies: Copies, of: Situation, answer: Answer, seen: Seen) -> list[str]:
     """Return where the prediction and the start differ, a line each."""
-    found = [*_nodes(of, answer, seen)]
+    up = {*of.starting} - lost(copies, answer)
+    found = [*_nodes(of, answer, seen, up)]
     partitions = {
         f"{one['topic']}-{one['partition']}": one for one in answer if one["type"] == "partition"
     }
     strays = {(name, node) for name, one in partitions.items() for node in one["strays"]}
-    strays = {one for one in strays if one[1] in of.starting}
-    if strays != seen.strays:
-        found.append(f"strays: predicted {sorted(strays)}, seen {sorted(seen.strays)}")
+    strays = {one for one in strays if one[1] in up}
+    # A node that finds no controller may still put aside what its own state lacks.
+    made = {one for one in seen.strays if one[1] in up}
+    if strays != made:
+        found.append(f"strays: predicted {sorted(strays)}, seen {sorted(made)}")
     for name, leader in seen.leaders.items():
         if name not in partitions:
             found.append(f"{name}: exists, and was not predicted")
             continue
-        found += _partition(copies, of, name, partitions[name], leader, seen)
+        found += _partition(copies, up, name, partitions[name], leader, seen)
     return found
 
 
-def _nodes(of: Situation, answer: Answer, seen: Seen) -> list[str]:
+def _nodes(of: Situation, answer: Answer, seen: Seen, up: set[int]) -> list[str]:
     """Compare the volumes and the controllers."""
     found = []
     statuses: dict[int, set[str]] = {}
@@ -269,10 +286,10 @@ def _nodes(of: Situation, answer: Answer, seen: Seen) -> list[str]:
         )
         if (wanted is None and is_wrong) or (wanted and wanted not in statuses.get(node, set())):
             found.append(f"node {node}: predicted {statuses.get(node)}, is {wanted or 'in order'}")
-    if refused := seen.ended & {*of.starting}:
-        found.append(f"nodes {sorted(refused)} ended by themselves")
-    if seen.joined != {*of.starting}:
-        found.append(f"brokers: expected {of.starting}, joined {sorted(seen.joined)}")
+    if ended := seen.ended - ({*BROKERS} - up):
+        found.append(f"nodes {sorted(ended)} ended by themselves")
+    if seen.joined != up:
+        found.append(f"brokers: expected {sorted(up)}, joined {sorted(seen.joined)}")
     (controllers,) = (one for one in answer if one["type"] == "controllers")
     if seen.controller not in controllers["may_win"]:
         found.append(f"controller {seen.controller} won; predicted {controllers['may_win']}")
@@ -280,18 +297,18 @@ def _nodes(of: Situation, answer: Answer, seen: Seen) -> list[str]:
 
 
 def _partition(
-    copies: Copies, of: Situation, name: str, one: dict[str, Any], leader: int, seen: Seen
+    copies: Copies, up: set[int], name: str, one: dict[str, Any], leader: int, seen: Seen
 ) -> list[str]:
     """Compare the leader, the cuts and the loss of a partition."""
     # A swapped volume, or one of another cluster, is no copy for this start.
-    elected = [node for node in one["elected"] if node in of.starting]
+    elected = [node for node in one["elected"] if node in up]
     if leader < 0:
         may = one["may_be_leaderless"] or not elected or len(elected) < len(one["elected"])
         return [] if may else [f"{name}: no leader; predicted {elected}"]
     chosen = next((it for it in one["leaders"] if it["node"] == leader), None)
     if leader not in elected or chosen is None:
         return [f"{name}: {leader} leads; predicted {elected}"]
-    wanted = {cut["node"]: cut["offset"] for cut in chosen["cuts"] if cut["node"] in of.starting}
+    wanted = {cut["node"]: cut["offset"] for cut in chosen["cuts"] if cut["node"] in up}
     cuts = {node: offset for (cut, node), offset in seen.cuts.items() if cut == name}
     found = []
     if wanted != cuts:

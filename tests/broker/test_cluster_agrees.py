@@ -11,12 +11,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(1500)]
 
 MOMENTS = 3
 """Enough for a topic that is made again between two of them."""
-NUMBERS = (0, pytest.param(2, marks=pytest.mark.long), 3)
-"""Situations with volumes of different moments: all in place, one missing, two swapped.
-
-With one missing, brokers of 4.3.1 may elect a node in sync that has no copy yet, where `cluster`
-names no leader or another one. So this situation is in the long run, until that is mended.
-"""
+NUMBERS = (0, 2, 3)
+"""Situations with volumes of different moments: all in place, one missing, two swapped."""
 
 
 @pytest.fixture(scope="module")

@@ -190,6 +190,7 @@ def test_a_snapshot_that_no_controller_has_is_named_with_the_remedy(run, changed
     result = run("cluster", "-f", "ndjson", *changed)
     assert result.status == 1
     assert states(result)[2] == "ahead"
+    assert {one["node"]: one["ahead_of"] for one in result.of_type("volume")}[2] == [1]
     commands = [shlex.split(one["command"]) for one in result.of_type("step") if one["command"]]
     assert [words[:2] for words in commands if words[0] == "mv"] == [["mv", str(log)]]
     (verdict,) = result.of_type("cluster")
