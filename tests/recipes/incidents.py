@@ -29,11 +29,12 @@ def forgotten(work: Path) -> None:
             file.unlink()
         for log in folder.glob("*.log"):
             log.write_bytes(b"")
-    # A row of the checkpoint would say that the ends of these logs are lost.
-    path = data / "replication-offset-checkpoint"
-    version, _, *rows = path.read_text().splitlines()
-    left = [row for row in rows if not row.startswith("__transaction_state ")]
-    path.write_text("\n".join([version, str(len(left)), *left]) + "\n")
+    # Rows of the checkpoints would say that the ends of these logs are lost.
+    for name in ("replication", "recovery-point"):
+        path = data / f"{name}-offset-checkpoint"
+        version, _, *rows = path.read_text().splitlines()
+        left = [row for row in rows if not row.startswith("__transaction_state ")]
+        path.write_text("\n".join([version, str(len(left)), *left]) + "\n")
 
 
 def disk_full(work: Path) -> None:
