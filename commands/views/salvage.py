@@ -147,7 +147,7 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
             yield _strays(strays, place), "warning"
         if self._deleted and summary.partitions:
             yield (
-                "how a deleted topic gets back into its cluster: logtool man logtool-recipes",
+                "how a deleted topic gets back into its cluster: logtool man recipes | man -l -",
                 None,
             )
         yield line, {0: "good", 1: "warning"}.get(int(self._report.exit_status()))

@@ -86,13 +86,17 @@ def steps(
 ) -> list[Step]:
     """Return the steps in their order."""
     order = waves(partitions)
+    saving = list(_saving(partitions, order))
     made = [
         *_volumes(volumes, controllers),
         *_refusals(refusals),
         *_quorum(controllers),
-        *_saving(partitions, order),
+        *saving,
         *_start(volumes, controllers, order),
     ]
+    if saving:
+        text = "produce the saved records to their topics, as 'Produce a range again' shows"
+        made.append(_draft(text, "logtool man recipes | man -l -"))
     return [
         Step(number, text, command, file_name, file)
         for number, (text, command, file_name, file) in enumerate(made, 1)
@@ -193,6 +197,8 @@ def _start(
             "metadata log is the longest; then start the other controllers"
             f"{_if_not(volumes, first)}"
         )
+    elif controllers and controllers.may_win and order:
+        yield _draft(f"start the controllers: {', '.join(map(str, controllers.voters))}")
     brokers = sorted(
         {one.node for one in volumes if one.path and one.node is not None and one.partitions}
     )

@@ -66,6 +66,9 @@ def test_the_steps_save_what_is_cut_and_elect_the_best_leader(run, nodes):
     assert all("base64" in one["value"] for one in saved.of_type("record"))
     (elects,) = (one for one in found if one["file"])
     assert '"replica.diverged"' in elects["file"]
+    # Save, start the controllers, start and elect node 2, start node 3, produce what was saved.
+    assert [one["number"] for one in found if one["command"] is None] == [2, 5]
+    assert (found[-1]["number"], found[-1]["command"]) == (6, "logtool man recipes | man -l -")
 
 
 def test_the_whole_cluster_in_order_is_status_0(run, nodes):
