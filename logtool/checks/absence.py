@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from logtool.checks.identity import Effect
-from logtool.disk import files
+from logtool.disk import files, shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint, wording
@@ -66,6 +66,8 @@ def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | N
     proof = _proof(absent.claims)
     if absent.aside:
         proof += f"; {absent.aside} has a log of it"
+        if absent.is_deleted:
+            proof += ", which the next start deletes"
     if state is None:
         if absent.home.root.is_clean:
             text = f"is in none of the log dirs: its records are lost: {proof}"
@@ -131,7 +133,15 @@ def _finding(code: str, text: str, absent: AbsentPartition) -> Finding:
         position=strongest.evidence.position,
         topic=topic,
         partition=number,
+        next=_undelete(absent),
     )
+
+
+def _undelete(absent: AbsentPartition) -> str | None:
+    """Return the command that saves the partition from a directory that the next start deletes."""
+    if not absent.is_deleted or absent.aside is None:
+        return None
+    return f"logtool undelete --output undeleted {shell.path(absent.aside.parent)}"
 
 
 def _metadata_log(node: Node) -> Iterator[Absence]:

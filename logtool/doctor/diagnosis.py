@@ -351,6 +351,9 @@ def next_command(
         return several
     if start and start.refuses:
         return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
+    for found in errors:
+        if found.code == "partition/lost" and found.next:
+            return Next(found.next, "the logs that the next start deletes")
     if filled := _fill(run, others):
         return filled
     if start and (start.losing or start.state is Gravity.ERROR):

@@ -54,9 +54,14 @@ class AbsentPartition:
     state: PartitionRecord | None = None
     """Replicas and ISR in the metadata log; None if the metadata log is not known."""
     aside: Path | None = None
-    """Directory of the partition whose name ends in -stray; None without one."""
+    """Directory of the partition whose name ends in -stray, or else in -delete; None without."""
     disk_is_new: bool = False
     """True if another log dir, with another id, stands in place of that of its assignment."""
+
+    @property
+    def is_deleted(self) -> bool:
+        """Return whether a directory of the partition waits to be deleted."""
+        return self.aside is not None and self.aside.name.endswith(DirectoryKind.DELETE)
 
     @property
     def rows(self) -> list[Claim]:
@@ -109,9 +114,10 @@ def absent_partitions(node: Node) -> Iterator[AbsentPartition]:
     }
     aside = {
         (directory.topic, directory.partition): path
+        for kind in (DirectoryKind.DELETE, DirectoryKind.STRAY)
         for one in node.log_dirs
         for path, directory in one.root.partitions
-        if directory.kind is DirectoryKind.STRAY
+        if directory.kind is kind
     }
     states = _assigned(node)
     facts: dict[TopicPartition, list[Claim | Revocation]] = {}

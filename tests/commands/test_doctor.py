@@ -203,6 +203,16 @@ def test_log_dirs_of_several_nodes_are_examined_one_by_one_next(run, scenario):
     assert shlex.split(proposed["command"]) == ["logtool", "doctor", *words]
 
 
+def test_a_lost_partition_that_waits_to_be_deleted_is_saved_next(run, copy_of, monkeypatch):
+    home = copy_of("4.3.1/clean")
+    (home / "codec-none-0").rename(home / f"codec-none-0.{'0' * 32}-delete")
+    (proposed,) = run("doctor", "-f", "ndjson", home).of_type("next")
+    monkeypatch.chdir(home.parent)
+    assert run(*shlex.split(proposed["command"])[1:]).status == 0
+    saved = home.parent / "undeleted" / "partitions" / "codec-none-0"
+    assert run("stat", "-f", "ndjson", saved).of_type("partition")[0]["records"] == 360
+
+
 def test_of_a_bucket_the_start_of_its_node_is_next(run, scenario):
     home = scenario("automq/broker-crash")
     found = run("doctor", "-f", "ndjson", home / "s3", home / "meta")

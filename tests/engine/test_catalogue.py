@@ -28,8 +28,7 @@ IMPOSSIBLE = {
 }
 COMMANDS = {
     "checkpoint", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "quorum",
-    "rebuild-index", "recover", "remote", "salvage", "txns",
-    "watermark",
+    "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]
