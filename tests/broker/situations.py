@@ -308,8 +308,9 @@ def _partition(
     chosen = next((it for it in one["leaders"] if it["node"] == leader), None)
     if leader not in elected or chosen is None:
         return [f"{name}: {leader} leads; predicted {elected}"]
-    wanted = {cut["node"]: cut["offset"] for cut in chosen["cuts"] if cut["node"] in up}
     cuts = {node: offset for (cut, node), offset in seen.cuts.items() if cut == name}
+    # A node that finds no controller may still follow, by its own state, until it ends.
+    wanted = {cut["node"]: cut["offset"] for cut in chosen["cuts"] if cut["node"] in {*up, *cuts}}
     found = []
     if wanted != cuts:
         found.append(f"{name}: under {leader} cut to {cuts}; predicted {wanted}")
