@@ -91,8 +91,10 @@ def deleted_early(segments: list[RemoteSegment], why: str) -> Finding:
     return _of_range("remote/deleted-early", text, lost)
 
 
-def dangling_copy(segment: RemoteSegment) -> Finding:
-    """Return a finding: a copy that was begun and given up."""
+def unfinished_copy(segment: RemoteSegment, last_copy: str | None) -> Finding:
+    """Return a finding: a copy is not finished, and is given up unless it is the `last_copy`."""
+    if segment.segment_id == last_copy:
+        return _copy_unfinished(segment)
     text = (
         f"broker {segment.broker_id} began to copy {_named(segment)} at "
         f"{shown(segment.started_ms)} and did not finish it; later copies began after it"
@@ -100,8 +102,7 @@ def dangling_copy(segment: RemoteSegment) -> Finding:
     return _of_range("remote/dangling-copy", text, segment.covers)
 
 
-def copy_unfinished(segment: RemoteSegment) -> Finding:
-    """Return a finding: the newest copy is not finished."""
+def _copy_unfinished(segment: RemoteSegment) -> Finding:
     text = (
         f"broker {segment.broker_id} began to copy {_named(segment)} at "
         f"{shown(segment.started_ms)}; no record says that the copy is finished"

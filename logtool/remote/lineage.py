@@ -143,10 +143,8 @@ class PartitionLineage:
         below = []
         for segment in self.present:
             match segment.state:
-                case SegmentState.COPY_STARTED if segment.segment_id == self.remote.last_copy:
-                    yield findings.copy_unfinished(segment)
                 case SegmentState.COPY_STARTED:
-                    yield findings.dangling_copy(segment)
+                    yield findings.unfinished_copy(segment, self.remote.last_copy)
                 case SegmentState.DELETE_STARTED:
                     yield findings.delete_unfinished(segment)
                 case _ if self.local and segment.end_offset < self.local.log_start:

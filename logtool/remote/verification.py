@@ -12,13 +12,14 @@ from pathlib import Path
 from logtool.checks.report import Level
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Finding
-from logtool.formats.messages.remote_log import metadata_partition
+from logtool.formats.messages.remote_log import SegmentState, metadata_partition
 from logtool.formats.rsm_names import LOG, Plugin
 from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import Selection
 from logtool.remote import contents, objects
 from logtool.remote import object_findings as findings
 from logtool.remote.contents import SegmentContent
+from logtool.remote.findings import unfinished_copy
 from logtool.remote.loading import MetadataLog, PartitionId
 from logtool.remote.objects import ObjectSet, RemoteObject
 from logtool.remote.run import RemoteLineage, takes
@@ -147,6 +148,8 @@ class RemoteVerification:
                     "its records say that it was deleted"
                 )  # fmt: skip
             faults.append(findings.orphan(name.segment_id, group.bytes, why))
+        elif partition and metadata and metadata.state is SegmentState.COPY_STARTED:
+            faults.append(unfinished_copy(metadata, partition.last_copy))
         elif in_use:
             lacking = [kind for kind in self.plugin.required if kind not in group.objects]
             if lacking:

@@ -63,7 +63,7 @@ def test_every_offset_that_a_consumer_reads_has_a_place(run, tiers):
 def test_the_objects_are_whole_and_named_by_records(run, tiers):
     found = run("remote", "verify", "--rsm", "local", "-f", "ndjson", "--level", "records",
                 tiers / "objects", tiers / "data")  # fmt: skip
-    assert (found.status, codes(found)) == (0, [])
+    assert (found.status, codes(found)) == (1, ["remote/dangling-copy"])
     rows = found.of_type("remote-objects")
     assert {one["content"] for one in rows} == {"checked"}
     assert {one["state"] for one in rows if one["segment_id"] != DANGLING} == {"copy-finished"}
