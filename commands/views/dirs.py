@@ -33,6 +33,8 @@ DIRECTORY: Final = Table("directory", "log dir", (
     Column("partitions", Kind.INT64, "live partition dirs in the log dir; if the log dir was not "
            "given, partitions assigned to it", "count"),
     Column("deleting", Kind.INT64, "partition dirs that wait to be deleted", "count"),
+    Column("given_as", Kind.PATH, "log dir with the id of an absent one, given for another node",
+           null="the log dir is not absent, or was not given for another node"),
 ), note="A log dir that was given, or that the metadata log names.",
     type="directory", made_from="logtool.dirs.directories:AuditedDir")  # fmt: skip
 ASSIGNMENT: Final = Table("assignment", "live replica that is not in its assigned log dir", (
@@ -281,6 +283,8 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
 
 def _directory(obj: Object) -> str:
     place = "not given" if obj["path"] is None else text.escape(obj["path"])
+    if obj["given_as"]:
+        place = f"given for another node, {text.escape(obj['given_as'])}"
     node = "" if obj["node"] is None else f", node {obj['node']}"
     deleting = f", {obj['deleting']} to be deleted" if obj["deleting"] else ""
     count = text.count(obj["partitions"], "partition")

@@ -49,6 +49,8 @@ class AuditedDir:
     """Number of live partitions in it; for an absent log dir, of partitions assigned to it."""
     deleting: int = 0
     """Number of directories that are marked for deletion."""
+    given_as: Path | None = None
+    """Log dir with this id that was given as one of another node, for an absent log dir."""
 
     @property
     def is_grave(self) -> bool:
@@ -197,7 +199,7 @@ class DirsRun:
                 reported.add(str(node.unread))
                 yield node.unread
         for node in nodes:
-            yield from audited(node, self.image)
+            yield from audited(node, self.image, nodes)
             yield from self._cluster.contradictions(node)
         replicas = yield from self._with_files([self._replica(one) for one in copies])
         for node in nodes:
@@ -258,8 +260,13 @@ class DirsRun:
             yield FutureCopy(copy=copies[-1], live=before, pair=pair, assigned=here)
 
 
-def audited(of: Node, image: MetadataImage | None) -> Iterator[AuditedDir]:
-    """Yield the log dirs of a node, and those that the image gives to it and that are absent."""
+def audited(
+    of: Node, image: MetadataImage | None, nodes: Sequence[Node] = ()
+) -> Iterator[AuditedDir]:
+    """Yield the log dirs of a node, and those that the image gives to it and that are absent.
+
+    An absent log dir may be one of the other `nodes` that were given.
+    """
     node = of.node_id
     registered = image.brokers.get(node) if image and node is not None else None
     online, cordoned = (
@@ -291,9 +298,16 @@ def audited(of: Node, image: MetadataImage | None) -> Iterator[AuditedDir]:
             for topic_id, of_topic in image.partitions.items()
             for number in of_topic
         )
-        yield AuditedDir(
-            node=node, path=None, directory_id=absent, status="absent", partitions=count
+        elsewhere = (
+            one.path
+            for other in nodes
+            for one in other.log_dirs
+            if one.meta and one.meta.directory_id == absent
         )
+        yield AuditedDir(
+            node=node, path=None, directory_id=absent, status="absent", partitions=count,
+            given_as=next(elsewhere, None),
+        )  # fmt: skip
 
 
 def _paired(

@@ -210,6 +210,16 @@ def test_log_dirs_are_compared_with_the_registration(run, brokers, tmp_path):
     assert found[directory_id(8)]["partitions"] == 1
 
 
+def test_a_log_dir_that_was_given_for_another_node_is_named(run, scenario):
+    home = scenario("4.3.1/replicas")
+    given = [f"1={home / 'node-1'}", f"2={home / 'node-3'}", f"3={home / 'node-2'}"]
+    found = run("dirs", "-f", "ndjson", *given)
+    assert found.status == 1
+    absent = {one["node"]: one["given_as"] for one in found.of_type("directory")
+              if one["status"] == "absent"}  # fmt: skip
+    assert absent == {2: str(home / "node-2"), 3: str(home / "node-3")}
+
+
 def test_a_metadata_log_dir_outside_of_log_dirs_is_never_registered(run, brokers):
     registration = register(1, directory_id(4)), topic("orders", ORDERS)
     first, second, _ = brokers(*registration, placed(ORDERS, 0, (1, directory_id(4))))
