@@ -88,7 +88,7 @@ def case(
     Examples:
       logtool case --output /tmp/broker-1.tar.zst /var/lib/kafka/data
       logtool case --output /tmp/case.tar.zst 1=/mnt/a/data 2=/mnt/b/data
-      logtool case --anonymize --names /root/names.json --output /tmp/c.tar.zst /var/lib/kafka/data
+      logtool case --anonymize --names names.json --output /tmp/c.tar.zst /var/lib/kafka/data
       logtool case --show /tmp/case.tar.zst
       logtool verify /tmp/case.tar.zst
 

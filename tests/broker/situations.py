@@ -258,7 +258,7 @@ def differences(copies: Copies, of: Situation, answer: Answer, seen: Seen) -> li
     }
     strays = {(name, node) for name, one in partitions.items() for node in one["strays"]}
     strays = {one for one in strays if one[1] in up}
-    # A node that finds no controller may still put aside what its own state lacks.
+    # A node that finds no controller may still rename directories that its own state lacks.
     made = {one for one in seen.strays if one[1] in up}
     if strays != made:
         found.append(f"strays: predicted {sorted(strays)}, seen {sorted(made)}")
