@@ -67,7 +67,7 @@ def compared(*dirs: Path) -> dict[str, CopiesVerdict]:
     """Return the verdict of `diff` on each topic."""
     found = {}
     for item in Diff([NodeDir(one) for one in dirs], selection=Selection(exclude_topics=("__*",))):
-        assert not isinstance(item, UnreadableError), item
+        assert isinstance(item, CopiesVerdict), item
         found[item.copies[0].topic] = item
     return found
 
