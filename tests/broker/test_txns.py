@@ -56,7 +56,8 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     assert (partition["aborted"], partition["committed"], partition["open"]) == (1, 1, 1)
     assert transaction["first_offset"] == stable == 82
     assert transaction["producer_id"] == partition["pinned_by"]
-    assert transaction["abort"].endswith(f"--topic {TOPIC.name} --partition 0 --start-offset 82")
+    assert transaction["abort"] is None
+    assert transaction["ask"].endswith(f"find-hanging --topic {TOPIC.name} --partition 0")
     later = ("txns", "--now", now + 3_600_000)
     assert run(*later, alone).returncode == 1
     # The coordinator knows the transaction and aborts it at its next start.

@@ -97,7 +97,11 @@ class Proxy:
         host, port = broker.split(":")
         while True:
             client, _ = self._listening.accept()
-            server = socket.create_connection((host, int(port)))
+            try:
+                server = socket.create_connection((host, int(port)))
+            except OSError:
+                client.close()  # the broker has ended
+                continue
             for source, target, gate in (
                 (client, server, self.requests), (server, client, self.answers)
             ):  # fmt: skip
