@@ -9,6 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import s3fs
+from s3_server import settings
 
 _OF_CONNECTION = {"host", "connection", "content-length", "transfer-encoding", "keep-alive"}
 
@@ -123,3 +128,16 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def faulty_client(server: str, home: Path, patch: pytest.MonkeyPatch) -> Iterator[Faults]:
+    """Let clients of S3 in this process use a proxy in front of a server; yield its faults."""
+    found = Faults()
+    with faulty(server, found) as between:
+        for name, value in settings(between, home).items():
+            patch.setenv(name, value)
+        s3fs.S3FileSystem.clear_instance_cache()
+        patch.setattr(s3fs.S3FileSystem, "retries", 1)
+        yield found
+        s3fs.S3FileSystem.clear_instance_cache()

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 import s3fs
-from faulty_store import Faults, faulty
-from s3_server import serving, settings
+from faulty_store import faulty_client
+from s3_server import serving
 
 from logtool.disk import remote
 from logtool.formats.automq import names
@@ -31,14 +31,8 @@ def server(scenario):
 
 @pytest.fixture
 def faults(server, tmp_path, monkeypatch):
-    found = Faults()
-    with faulty(server, found) as between:
-        for name, value in settings(between, tmp_path).items():
-            monkeypatch.setenv(name, value)
-        s3fs.S3FileSystem.clear_instance_cache()
-        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+    with faulty_client(server, tmp_path, monkeypatch) as found:
         yield found
-        s3fs.S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import re
 
 import pytest
 import s3fs
-from faulty_store import Faults, faulty
-from s3_server import serving, settings
+from faulty_store import faulty_client
+from s3_server import serving
 
 URL = "s3://bucket/tiered"
 
@@ -29,14 +29,8 @@ def server(tiers):
 @pytest.fixture
 def faults(server, tmp_path, monkeypatch):
     """Return the faults of a proxy in front of the server, which commands use."""
-    found = Faults()
-    with faulty(server, found) as between:
-        for name, value in settings(between, tmp_path).items():
-            monkeypatch.setenv(name, value)
-        s3fs.S3FileSystem.clear_instance_cache()
-        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+    with faulty_client(server, tmp_path, monkeypatch) as found:
         yield found
-        s3fs.S3FileSystem.clear_instance_cache()
 
 
 def plain(text, place):
