@@ -9,9 +9,8 @@ from logtool.checks.compaction import Cleaning, CompactionEvidence, Traces
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
 from logtool.findings import Finding, Remedy
-from logtool.formats import names, wording
+from logtool.formats import wording
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
-from logtool.formats.names import FileKind, FileState
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 
@@ -242,13 +241,7 @@ def _is_contiguous(reports: Sequence[SegmentReport], end: int, cleaning: Cleanin
 
 def _swap(partition: Partition, offsets: range) -> File | None:
     """Return the output of a compaction inside `offsets` that waits for its last rename."""
-    dropped = names.uncommitted_swaps(file.name for file in partition.leftovers)
-    for file in partition.leftovers:
-        name = file.name
-        is_log = name.state is FileState.SWAP and name.kind is FileKind.LOG
-        if is_log and name.offset in offsets and name.name not in dropped:
-            return file
-    return None
+    return next((file for file in partition.coming_logs() if file.name.offset in offsets), None)
 
 
 def _offset(file: File) -> int:

@@ -5,16 +5,10 @@ after its copy was made, and the controllers elect it all the same: as after a k
 replica in sync. So all that a follower has and the leader lacks may have been acknowledged. It is
 proven for offsets below a high watermark.
 
-A controller that becomes active waits until the sessions of all brokers have ended, takes them out
-of the ISR one by one, and keeps the last one. That may be a node whose volume is missing: then the
-partition has no leader. With unclean.leader.election.enable any replica may lead.
-
-With eligible leader replicas (ELR) it keeps none in the ISR. As many as min.insync.replicas stay
-eligible, those that were taken out last. One that stopped cleanly leads when it comes back. One
-that did not is then no longer eligible. Once none is eligible any more, the last leader is elected,
-even if its log is empty. An eligible node that is missing prevents that.
-Source: ``ReplicationControlManager.maybeFenceOneStaleBroker``, ``handleBrokerUncleanShutdown``,
-``PartitionChangeBuilder``, ``ClusterControlManager.registerBroker`` (Kafka 3.9 and 4.3).
+The brokers come back in an order that no file shows, and it decides who leads
+(`logtool.watermark.comeback`). A node whose volume is missing may be the last in sync, or stay
+eligible: then the partition has no leader. With unclean.leader.election.enable any replica may
+lead.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.formats import names
-from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.formats.messages.cluster_metadata import NO_LEADER, PartitionRecord
 from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import Selection
 from logtool.metadata.image import MetadataImage
+from logtool.watermark.comeback import leaders_after
 from logtool.watermark.replica import STRAY, Replica
 from logtool.watermark.replica_group import Choice, Election, ReplicaGroup
 
@@ -206,28 +201,29 @@ def _electable(
 ) -> tuple[set[int | None], bool]:
     """Return the nodes that controllers may elect by themselves, and whether they may elect none.
 
-    The order in which they take brokers out of the ISR is not known.
+    A node without a volume does not come back.
     """
     up = {*group.nodes}
     if image.topic_config(group.topic, _UNCLEAN) == "true":
         return up, not up
-    in_sync: set[int | None] = {*state.isr}
-    if not image.features.get(_ELR, 0):
-        return in_sync & up, not in_sync <= up
-    clean = {one.replica.node for one in group.choices if not one.standing.loses_it}
-    unclean = in_sync - clean
-    least = max(1, group.least_in_sync)
-    if len(in_sync) >= least:
-        # Any that many may be the last ones, which are eligible then.
-        back = unclean & up
-        led = (in_sync & clean) | (back if len(back) >= least else set())
-        return led, len(unclean) >= least and not in_sync <= up
-    eligible = in_sync | {*state.elr}
-    if eligible & clean:
-        return eligible & clean, False
-    last = in_sync or ({*state.last_known_elr} if len(state.last_known_elr) == 1 else set())
-    led = last & up if eligible <= up else set()
-    return led, not led
+    members = {*state.replicas}
+    registered = {one for one, broker in image.brokers.items() if not broker["fenced"]}
+    found: set[int | None] = {
+        *leaders_after(
+            state,
+            max(1, group.least_in_sync),
+            has_elr=bool(image.features.get(_ELR, 0)),
+            coming=frozenset(one for one in up if one is not None),
+            unclean=frozenset(members - _clean(group)),
+            fenced=frozenset(members - registered if image.brokers else ()),
+        )
+    }
+    return found - {NO_LEADER}, NO_LEADER in found
+
+
+def _clean(group: ReplicaGroup) -> set[int | None]:
+    """Return the nodes that keep their standing, because they stopped cleanly."""
+    return {one.replica.node for one in group.choices if not one.standing.loses_it}
 
 
 def _leader(choice: Choice, electable: bool) -> LeaderOutlook:

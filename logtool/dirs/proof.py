@@ -28,8 +28,7 @@ from logtool.dirs.holdings import IDENTITY, CoveredRange, Holdings
 from logtool.dirs.superseded import Candidate, KeyProof, Superseded
 from logtool.dirs.transaction_outcomes import OutcomeSource
 from logtool.errors import UnreadableError
-from logtool.formats import names
-from logtool.formats.names import DirectoryKind, FileKind, FileState
+from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.node.settings import Settings
 from logtool.running.run import Run
@@ -381,10 +380,8 @@ def _other_files(listed: ListedCopy) -> Iterator[Only]:
     found = listed.listed
     if found is None:
         return
-    dropped = names.uncommitted_swaps(file.name for file in found.leftovers)
-    for file in found.leftovers:
-        is_log = file.name.kind is FileKind.LOG and file.name.state is FileState.SWAP
-        if is_log and file.size and file.name.name not in dropped:
+    for file in found.coming_logs():
+        if file.size:
             text = (
                 f"{file.path.name} becomes a segment when a broker starts; logtool does not "
                 "compare its batches"

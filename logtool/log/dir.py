@@ -136,6 +136,18 @@ class Partition:
         """Return whether this is the KRaft metadata log."""
         return self.topic == names.CLUSTER_METADATA
 
+    def coming_logs(self) -> Iterator[File]:
+        """Yield the ``.log.swap`` files of a committed cleaning, which a start makes segments of.
+
+        A broker that was killed before the last rename of the cleaning leaves them
+        (``JLocalLog.replaceSegments``).
+        """
+        dropped = names.uncommitted_swaps(file.name for file in self.leftovers)
+        for file in self.leftovers:
+            is_log = file.name.kind is FileKind.LOG and file.name.state is FileState.SWAP
+            if is_log and file.name.name not in dropped:
+                yield file
+
     def files(self) -> Iterator[File]:
         """Yield every regular file, segment by segment and then the rest."""
         for segment in self.segments:

@@ -49,13 +49,15 @@ def first_base(partition: Partition, *, compacted: bool) -> int | None:
     """Return the first base offset of a log; None without a log.
 
     A log that waits to be deleted counts: a broker that was killed then may not have written its
-    checkpoints. A segment before the last that is empty counts only if the log is `compacted`,
-    because only the cleaner leaves such a segment.
+    checkpoints. So does the output of a cleaning that waits for its last rename. A segment before
+    the last that is empty counts only if the log is `compacted`, because only the cleaner leaves
+    such a segment.
     """
     last = partition.segments[-1:]
     full = [one for one in partition.segments[:-1] if compacted or one.log.size]
     bases = [one.base_offset for one in (*full, *last)]
-    return min((*bases, *_deleted_logs(partition))) if bases else None
+    coming = (file.name.offset or 0 for file in partition.coming_logs())
+    return min((*bases, *_deleted_logs(partition), *coming)) if bases else None
 
 
 def _deleted_logs(partition: Partition) -> Iterator[int]:

@@ -2,6 +2,7 @@
 
 replica        one replica: its high watermark, log end and leader epochs
 replica_group  all replicas of a partition: the cost of each leader
+comeback       the leaders while brokers come back, in every order
 election       the replicas that a controller may elect
 raft           replicas of Redpanda, by the rules of Raft
 listed         a log dir that was listed, and the load of one of its replicas

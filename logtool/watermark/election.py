@@ -15,6 +15,7 @@ Source: ``PartitionChangeBuilder.electAnyLeader``, ``maybePopulateTargetElr``,
 from collections.abc import Mapping, Sequence
 
 from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.watermark.comeback import leaders_after
 from logtool.watermark.replica_group import (
     Choice,
     Electability,
@@ -25,24 +26,33 @@ from logtool.watermark.replica_group import (
 
 
 def standings(
-    known: PartitionRecord, nodes: Sequence[int | None], unclean_stops: Mapping[int, bool]
+    known: PartitionRecord,
+    nodes: Sequence[int | None],
+    unclean_stops: Mapping[int, bool],
+    least_in_sync: int = 1,
 ) -> list[Electability]:
-    """Return the electability of each node.
+    """Return the electability of each node, if all replicas come back.
 
     `unclean_stops` maps a node to True if its last stop was unclean; a node that is not in the
     mapping keeps its standing.
     """
     members = {*known.isr, *known.elr}
     left = {node for node in members if not unclean_stops.get(node, False)}
-    last = set(known.last_known_elr) if len(known.last_known_elr) == 1 else set()
-    if members and not left and known.leader >= 0:
-        last = members  # whichever of them the controller takes out last, as they come back
+    last: frozenset[int] = frozenset()
+    if not left:
+        last = leaders_after(
+            known,
+            least_in_sync,
+            has_elr=True,
+            coming=frozenset(known.replicas),
+            unclean=frozenset(node for node, is_unclean in unclean_stops.items() if is_unclean),
+        )
     found = []
     for node in nodes:
         election = Election.UNCLEAN
         if node in left:
             election = Election.CLEAN
-        elif not left and node in last:
+        elif node in last:
             election = Election.LAST_KNOWN_LEADER
         found.append(
             Electability(
@@ -70,7 +80,7 @@ def choices(
     found = []
     nodes = [replica.node for replica in group.replicas]
     for replica, standing in zip(
-        group.replicas, standings(state, nodes, unclean_stops), strict=True
+        group.replicas, standings(state, nodes, unclean_stops, least_in_sync), strict=True
     ):
         led = group_replicas(group.replicas, known, least_in_sync, replica.node)
         if led is not None and led.assumed is replica:

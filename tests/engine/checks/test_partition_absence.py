@@ -180,6 +180,17 @@ def test_compaction_deletes_no_beginning_but_empties_it(
     assert [log_absence.action_of(one) for one in findings] == [actions[one] for one in codes]
 
 
+def test_a_beginning_that_waits_for_the_last_rename_of_a_cleaning_is_there(small: Small) -> None:
+    partition = small("clean", "small-segments-0")
+    for path in partition.glob(f"{0:020}.*"):
+        path.rename(f"{path}.swap")
+    assert judged(partition, retention=COMPACTED, cleaned=42) == []
+    # A start removes the output of a cleaning that was not committed.
+    (partition / f"{0:020}.log.cleaned").write_bytes(b"")
+    (one,) = judged(partition, retention=COMPACTED, cleaned=42)
+    assert (one.code, one.last_offset) == ("log/beginning-cleaned", 41)
+
+
 @pytest.mark.parametrize(
     ("clean", "left", "code"),
     [

@@ -10,6 +10,7 @@ from logtool.cluster.partitions import LeaderOutlook, PartitionOutlook, outlook
 from logtool.cluster.steps import steps, waves
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.metadata.state import MetadataImage
+from logtool.watermark.comeback import leaders_after
 from logtool.watermark.election import choices
 from logtool.watermark.replica import Replica
 from logtool.watermark.replica_group import group_replicas
@@ -88,8 +89,8 @@ ELECTIONS = {
     "with one in sync at least, a missing one is fenced first":
         (1, (1, 2), (), 1, (1, 3), {1}, True),
     "a missing eligible one stays eligible": (1, (1,), (2,), 2, (1, 3), set(), True),
-    "an eligible one comes back, and the last leader leads":
-        (1, (1,), (2,), 2, (1, 2), {1}, False),
+    "an eligible one may be fenced after the last leader registers":
+        (1, (1,), (2,), 2, (1, 2), {1, 2}, False),
     "the last two may be there": (1, (1, 2, 3), (), 2, (2, 3), {2, 3}, True),
     "the one in sync may be there alone": (1, (1, 2, 3), (), 1, (3,), {3}, True),
 }  # fmt: skip
@@ -142,6 +143,20 @@ def test_an_eligible_node_that_stopped_cleanly_comes_before_the_last_leader(name
     group = replace(group, choices=tuple(choices(group, state, state, least, stops)))
     found = outlook(replicas, group, image)
     assert ({*found.elected_nodes}, found.may_be_leaderless) == (elected, may_be_leaderless)
+
+
+def test_an_eligible_node_that_is_fenced_already_cannot_lead_in_the_meantime() -> None:
+    # A start of 4.3.1 from volumes elected node 12, which was not fenced, with ISR [13], ELR [12].
+    state = PartitionRecord("id", 0, (12, 13), (13,), 13, 5, 9, (), (12,), ())
+    both = frozenset((12, 13))
+
+    def leaders(*fenced: int) -> frozenset[int]:
+        return leaders_after(
+            state, 2, has_elr=True, coming=both, unclean=both, fenced=frozenset(fenced)
+        )
+
+    assert leaders() == {12, 13}
+    assert leaders(12) == {13}
 
 
 def replica(node: int, end: int = 10) -> Replica:
