@@ -61,10 +61,11 @@ Compared are the brokers that join, the controller that wins, and for each parti
 topics too: the leader with those that may be elected, the offset to which each follower cuts its
 log, the directories that become strays, and the number of acknowledged offsets that the leader
 lacks with the largest number that was predicted. The prediction names every leader that controllers
-may elect; which of them leads depends on the order in which sessions end.
+may elect; which of them leads depends on the order in which sessions end and brokers register.
 
 **{done} of {all} situations were started, with {partitions} partitions and {cuts} cuts; {wrong}
-differ from the prediction.**
+differ from the prediction. For {sure} partitions the prediction had one outcome: one leader, or
+none.**
 
 """
 
@@ -106,6 +107,10 @@ def judged(copies: Copies, of: Situation, seen: Seen, work: Path) -> Row:
         "name": of.name,
         "status": status,
         "partitions": len(seen.leaders),
+        "sure": sum(
+            one["type"] == "partition" and len(one["elected"]) + one["may_be_leaderless"] == 1
+            for one in answer
+        ),
         "leaderless": sum(leader < 0 for leader in seen.leaders.values()),
         "cuts": len(seen.cuts),
         "strays": len(seen.strays),
@@ -176,17 +181,18 @@ def report(rows: list[Row]) -> str:
         all=len(list(cells())),
         partitions=sum(one["partitions"] for one in rows),
         cuts=sum(one["cuts"] for one in rows),
+        sure=sum(one["sure"] for one in rows),
         wrong=sum(bool(one["differences"]) for one in rows),
     )
     lines = [
         head + "| release | controllers | situation, moment of each volume | status | partitions "
-        "| without leader | cuts | strays | logs replaced | differences |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| one outcome possible | without leader | cuts | strays | logs replaced | differences |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in rows:
         words = (
             one["release"], one["controllers"], one["name"], one["status"], one["partitions"],
-            one["leaderless"], one["cuts"], one["strays"], one["moved"],
+            one["sure"], one["leaderless"], one["cuts"], one["strays"], one["moved"],
             len(one["differences"]),
         )  # fmt: skip
         lines.append(f"| {' | '.join(map(str, words))} |")
