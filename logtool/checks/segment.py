@@ -13,7 +13,7 @@ from logtool.checks.segment_part import read_so_far
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Finding, Severity
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAX_SEGMENT_SIZE
 from logtool.log.chunk import ChunkConsumer
@@ -76,29 +76,54 @@ def open_indexes(segment: Segment, report: SegmentReport) -> IndexRules:
 def judge_indexes(
     task: SegmentTask, report: SegmentReport, indexes: IndexRules, *, judged: bool
 ) -> None:
-    """Report the faults of the indexes: against the log if that was `judged`, else alone."""
+    """Report the faults of the indexes: against the log if that was `judged`, else alone.
+
+    An index alone is judged by the size of the log. So its faults do not count if another log has
+    the name of the log by now: the index may belong to that one.
+    """
+    found: list[Finding] = []
+    _judge_indexes(task, report, indexes, found, judged=judged)
+    if not judged and any(one.severity is not Severity.INFO for one in found):
+        try:
+            task.segment.log.open_listed().close()
+        except UnreadableError as error:
+            if files.has_vanished(error):
+                found = []
+                if not any(one.path == error.path for one in report.findings):
+                    report.findings.append(vanished(error))
+    report.findings += found
+
+
+def _judge_indexes(
+    task: SegmentTask,
+    report: SegmentReport,
+    indexes: IndexRules,
+    found: list[Finding],
+    *,
+    judged: bool,
+) -> None:
     offset_rules, time_rules, base_rules = indexes
     if base_rules:
-        report.findings += base_rules.alone()
-        report.findings += base_rules.joined(report) if judged else ()
+        found += base_rules.alone()
+        found += base_rules.joined(report) if judged else ()
     if offset_rules and judged:
         entries = time_rules.entries if time_rules else 0
-        report.findings += offset_rules.joined(
+        found += offset_rules.joined(
             entries,
             report.batches,
             report.largest_batch,
             task.index_interval,
             clean=task.clean,
         )
-        report.findings += offset_rules.sparse(report.end_position, report.largest_batch)
+        found += offset_rules.sparse(report.end_position, report.largest_batch)
     elif offset_rules:
-        report.findings += offset_rules.alone(clean=task.clean)
+        found += offset_rules.alone(clean=task.clean)
         if not task.segment.is_active:
-            report.findings += offset_rules.sparse(task.segment.log.size)
+            found += offset_rules.sparse(task.segment.log.size)
     if time_rules and judged:
-        report.findings += time_rules.joined(damaged=report.damaged, clean=task.clean)
+        found += time_rules.joined(damaged=report.damaged, clean=task.clean)
     elif time_rules:
-        report.findings += time_rules.alone(clean=task.clean)
+        found += time_rules.alone(clean=task.clean)
 
 
 def vanished(

@@ -123,6 +123,10 @@ def list_dir(path: Path) -> Sequence[Entry]:
     if is_remote(path):
         listed: Sequence[Entry] = _remote().list_dir(path)
         return listed
+    return _scan(path)
+
+
+def _scan(path: Path) -> "list[os.DirEntry[str]]":
     try:
         with os.scandir(path) as entries:
             return sorted(entries, key=_NAME)
@@ -150,31 +154,29 @@ def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
     """Return the result of `described` for the entries of a directory that a broker may change.
 
     A file that is renamed while its directory is listed may be in the listing under neither name.
-    So a local directory is listed until two listings in a row have the same names, the second after
+    So a local directory is listed until two listings in a row have the same files, the second after
     `described` is done with the first; for one that is never at rest, the last listing is taken.
+    Files of the same names have other inodes once the cleaner has put new ones in their place.
     """
-    entries = list_dir(path)
-    found = described(entries)
-    for _ in range(0 if is_remote(path) else _MOST_LISTINGS):
-        if [entry.name for entry in entries] == _names_in(path):
-            break
-        entries = list_dir(path)
-        found = described(entries)
-    return found
+    if is_remote(path):
+        return described(list_dir(path))
+    left = {True: _MOST_LISTINGS, False: 3}
+    entries = _scan(path)
+    while True:
+        found, before, entries = described(entries), _inodes(entries), _scan(path)
+        is_renamed = before.keys() != (now := _inodes(entries)).keys()
+        if now == before or not left[is_renamed]:
+            return found  # Some file systems give a file a new number each time.
+        left[is_renamed] -= 1
 
 
 def hold_to_readable(path: Path) -> None:
     """Raise UnreadableError if a local directory cannot be listed."""
-    _names_in(path)
+    _scan(path)
 
 
-def _names_in(path: Path) -> list[str]:
-    """Return the sorted names of a local directory, for which no entry is made."""
-    # This does not use `translated`, which takes as long as the listing of a small directory.
-    try:
-        return sorted(os.listdir(path))  # noqa: PTH208
-    except OSError as error:
-        raise _unreadable(path, error, None) from error
+def _inodes(entries: "list[os.DirEntry[str]]") -> dict[str, int]:
+    return {one.name: one.inode() for one in entries}
 
 
 def is_dir(entry: Entry) -> bool:

@@ -38,14 +38,15 @@ class File:
         """Open it, as `open` does, for who holds it against other files of the same listing.
 
         UnreadableError, as for one that is gone, where another file has its name by now: a broker
-        that cleans a log puts new segments in the place of old ones.
+        that cleans a log puts new segments in the place of old ones, often with the time of the old
+        ones (``Cleaner.cleanSegments``).
         """
         file = self.open()
         if not files.is_remote(self.path):
             now = os.fstat(file.fileno())
             # Some file systems give a file a new number each time: the number proves nothing.
             known = self.identity in (None, now.st_ino)
-            if not known and now.st_mtime_ns != self.mtime_ns:
+            if not known and (now.st_mtime_ns, now.st_size) != (self.mtime_ns, self.size):
                 file.close()
                 raise UnreadableError(self.path, _REPLACED, missing=True)
         return file

@@ -129,7 +129,7 @@ def states(
         move(healthy_topics.MOVING)
     for _ in range(rounds - 1):
         load.round()
-    with _traffic(load):
+    with traffic(load):
         yield State("running, read live", node.log_dirs, planned=False, at_work=True)
         copies = [copy(path, work / f"copy-{n}") for n, path in enumerate(node.log_dirs)]
         yield State("running, copied", copies, planned=False)
@@ -190,7 +190,7 @@ def _state(node: Node, name: str) -> State:
 
 
 @contextmanager
-def _traffic(load: Workload) -> Iterator[None]:
+def traffic(load: Workload) -> Iterator[None]:
     """Write in the background until the block has killed the broker."""
     over = threading.Event()
     done: Counter[str] = Counter()

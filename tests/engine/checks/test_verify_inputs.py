@@ -29,6 +29,7 @@ from verification import (
 )
 
 from logtool.checks import segment
+from logtool.checks.report import SegmentTask
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import leader_epoch_checkpoint
@@ -545,6 +546,48 @@ def test_a_listing_is_of_one_moment_whenever_the_cleaner_renames(scenario, tmp_p
         assert {f.path.name for f in found.leftovers} == {
             f"{old.stem}{suffix}.deleted" for old in (first, second) for suffix in INDEXED
         }
+
+
+def test_a_segment_that_is_cleaned_twice_in_a_row_keeps_its_names(clean, monkeypatch):
+    home = clean / "small-segments-0"
+    log = logs(home)[3]
+    files = [log.with_suffix(suffix) for suffix in INDEXED]
+    for path in files:
+        path.with_suffix(f"{path.suffix}.deleted").write_bytes(b"")
+    names = sorted(path.name for path in home.iterdir())
+    done = []
+
+    def looking(parent, entry, name):
+        file = describe(parent, entry, name)
+        if file.path == log and not done:
+            done.append(file)
+            for path in files:
+                path.rename(path.with_suffix(f"{path.suffix}.deleted"))
+                path.write_bytes(b"")
+        return file
+
+    monkeypatch.setattr("logtool.log.dir.describe", looking)
+    found = opening.open_partition(home).segments[3]
+    assert done
+    assert sorted(path.name for path in home.iterdir()) == names
+    assert [found.log.size, *(one.size for one in found.indexes.values())] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("level", Level)
+def test_an_index_is_not_held_against_a_log_that_was_replaced(clean, level):
+    """The listing has the old log and the new index, and both logs have the same time."""
+    log = logs(clean / "small-segments-0")[3]
+    content, times = log.read_bytes(), (log.stat().st_mtime_ns,) * 2
+    os.truncate(log, len(content) // 8)
+    os.utime(log, ns=times)
+    listed = opening.open_partition(log.parent)
+    assert listed.segments[3].log.path == log
+    swap = log.with_suffix(".log.swap")
+    swap.write_bytes(content)
+    os.utime(swap, ns=times)
+    swap.rename(log)
+    found = segment.check_segment(SegmentTask(listed.segments[3], level=level)).findings
+    assert {(one.code, one.path) for one in found} <= {("partition/changed", log)}
 
 
 def test_a_directory_that_is_never_at_rest_is_listed_all_the_same(clean, monkeypatch):
