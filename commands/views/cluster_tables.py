@@ -144,6 +144,7 @@ STEP: Final = Table("step", "step of the start", (
     Column("file_name", Kind.STRING, "name of a file that the command reads",
            null="the command reads no file"),
     Column("file", Kind.STRING, "content of that file", null="the command reads no file"),
+    Column("starts", Kind.NUMBERS, "nodes that the step starts"),
 ), note="One step of the start that loses least.", type="step",
     made_from="logtool.cluster.steps:Step")  # fmt: skip
 _NO_TIME = "no volume has a metadata log that can be read"

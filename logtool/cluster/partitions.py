@@ -81,6 +81,19 @@ class LeaderOutlook:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """A replica that loses sound records when it is loaded, and a copy that has them."""
+
+    node: int | None
+    path: Path
+    source_node: int | None
+    source: Path
+    """Partition dir of the copy."""
+    records: int
+    """Sound records behind the damage."""
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionOutlook:
     """One partition at the start of the cluster."""
 
@@ -107,6 +120,9 @@ class PartitionOutlook:
     may_be_leaderless: bool = False
     """True if controllers may elect none, because a node that is missing was in sync or eligible
     last."""
+
+    repairs: tuple[Repair, ...] = ()
+    """Replicas that another copy can fill before the start."""
 
     @property
     def elected(self) -> tuple[LeaderOutlook, ...]:
@@ -193,7 +209,16 @@ def outlook(
         unloaded=tuple(one.node for one in replicas if not one.usable and one.outcome != STRAY),
         nowhere=max(0, max(proven, default=0) - max(ends, default=0)),
         may_be_leaderless=may_fail,
+        repairs=tuple(_repairs(group)) if group else (),
     )
+
+
+def _repairs(group: ReplicaGroup) -> Iterator[Repair]:
+    for one in group.replicas:
+        better = [it for it in group.replicas if not it.lost_records and it.log_end > one.log_end]
+        if one.lost_records and better:
+            source = max(better, key=lambda it: (it.last_epoch, it.log_end))
+            yield Repair(one.node, one.path, source.node, source.path, one.lost_records)
 
 
 def _electable(

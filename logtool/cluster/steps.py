@@ -8,6 +8,7 @@ Source: ``kafka-leader-election.sh``, ``ReplicationControlManager.electLeader`` 
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action
@@ -15,7 +16,7 @@ from logtool.cluster.controllers import Controllers
 from logtool.cluster.partitions import PartitionOutlook
 from logtool.cluster.volumes import Volume
 from logtool.disk import shell
-from logtool.formats import wording
+from logtool.formats import names, wording
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import DIRECTORY
@@ -37,6 +38,8 @@ class Step:
     """Name of a file that the command reads; None if it reads none."""
     file: str | None = None
     """Content of that file."""
+    starts: tuple[int, ...] = ()
+    """Nodes that the step starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ def steps(
     saving = list(_saving(partitions, order))
     made = [
         *_volumes(volumes, controllers),
+        *_repairs(partitions),
         *_refusals(refusals),
         *_quorum(controllers),
         *saving,
@@ -97,20 +101,14 @@ def steps(
     if saving:
         text = "produce the saved records to their topics, as 'Produce a range again' shows"
         made.append(_draft(text, "logtool man recipes | man -l -"))
-    return [
-        Step(number, text, command, file_name, file)
-        for number, (text, command, file_name, file) in enumerate(made, 1)
-    ]
+    return [replace(one, number=number) for number, one in enumerate(made, 1)]
 
 
-_Draft = tuple[str, str | None, str | None, str | None]
+def _draft(text: str, command: str | None = None, starts: Iterable[int] = ()) -> Step:
+    return Step(0, text, command, starts=tuple(starts))
 
 
-def _draft(text: str, command: str | None = None) -> _Draft:
-    return text, command, None, None
-
-
-def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iterator[_Draft]:
+def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iterator[Step]:
     for one in volumes:
         if one.status == "absent":
             where = f" (directory id {one.directory_id})" if one.directory_id else ""
@@ -131,7 +129,24 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
             yield _draft(f"do not start with {one.path}: it {why}")
 
 
-def _refusals(refusals: Sequence[tuple[int | None, Action]]) -> Iterator[_Draft]:
+def _repairs(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
+    """Yield the commands that fill replicas from other copies."""
+    jobs = [(one, repair) for one in partitions for repair in one.repairs]
+    for one, repair in jobs[:MOST_SAVED]:
+        yield _draft(
+            f"fill {one.topic}-{one.partition} of node {repair.node} from node "
+            f"{repair.source_node}: the start would cut "
+            f"{wording.count(repair.records, 'sound record')} behind damage. Then run 'logtool "
+            "cluster' again",
+            f"logtool recover --apply --fill-from {shell.path(repair.source)} "
+            f"{shell.path(repair.path)}",
+        )
+    if len(jobs) > MOST_SAVED:
+        more = wording.count(len(jobs) - MOST_SAVED, "more replica")
+        yield _draft(f"fill {more} in the same way; see the partitions above")
+
+
+def _refusals(refusals: Sequence[tuple[int | None, Action]]) -> Iterator[Step]:
     for node, action in refusals:
         home = action.path.parent if action.path.is_file() else action.path
         yield _draft(
@@ -140,7 +155,7 @@ def _refusals(refusals: Sequence[tuple[int | None, Action]]) -> Iterator[_Draft]
         )
 
 
-def _quorum(controllers: Controllers | None) -> Iterator[_Draft]:
+def _quorum(controllers: Controllers | None) -> Iterator[Step]:
     if controllers is None:
         yield _draft(
             "give the volume of a controller too: without a metadata log it is not known what the "
@@ -162,11 +177,16 @@ def _quorum(controllers: Controllers | None) -> Iterator[_Draft]:
         yield _draft("look at the copies of the metadata log first", controllers.command)
 
 
-def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> Iterator[_Draft]:
-    """Yield the commands that save what even the chosen leaders cut."""
+def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> Iterator[Step]:
+    """Yield the commands that save what even the chosen leaders cut.
+
+    Clients cannot produce to internal topics, so that their records are not saved.
+    """
     chosen = {id(one): wave.node for wave in order for one in (*wave.leads, *wave.gives_up)}
     jobs: list[tuple[PartitionOutlook, Path, Path, int | None, int]] = []
     for one in partitions:
+        if one.topic in names.INTERNAL_TOPICS:
+            continue
         node = chosen.get(id(one), one.best_node)
         for leader in [it for it in one.leaders if it.node == node][:1]:
             jobs += [(one, cut.path, leader.path, cut.node, cut.offsets) for cut in leader.cuts]
@@ -185,30 +205,32 @@ def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> It
 
 def _start(
     volumes: Sequence[Volume], controllers: Controllers | None, order: Sequence[Wave]
-) -> Iterator[_Draft]:
+) -> Iterator[Step]:
     if controllers and controllers.may_win and not controllers.is_sure:
         others = controllers.quorum.majority or 1
-        first, *rest = controllers.nodes
+        first, *longest = controllers.nodes
         voters = [one for one in controllers.voters if one != first]
-        behind = [one for one in voters if one not in rest] + [*rest]
+        behind = [one for one in voters if one not in longest] + longest
         named = ", ".join(str(one) for one in (first, *behind[: others - 1]))
         yield _draft(
             f"start the controllers {named} alone first: then node {first} is elected, whose "
             "metadata log is the longest; then start the other controllers"
-            f"{_if_not(volumes, first)}"
+            f"{_if_not(volumes, first)}",
+            starts=(one for one in (first, *behind) if one is not None),
         )
     elif controllers and controllers.may_win and order:
-        yield _draft(f"start the controllers: {', '.join(map(str, controllers.voters))}")
-    brokers = sorted(
-        {one.node for one in volumes if one.path and one.node is not None and one.partitions}
-    )
+        named = ", ".join(map(str, controllers.voters))
+        yield _draft(f"start the controllers: {named}", starts=controllers.voters)
+    holding = [one.node for one in volumes if one.path and one.partitions]
+    brokers = sorted({node for node in holding if node is not None})
     for number, wave in enumerate(order, 1):
         later = [one for one in brokers if one not in [it.node for it in order[:number]]]
         stopped = ", ".join(map(str, later))
         but = f", and keep {stopped} stopped" if later else ""
         count = wording.count(len(wave.leads), "partition")
         lost = (
-            f"; {wording.count(len(wave.gives_up), 'partition')} lose with it what another node has"
+            f"; {wording.count(len(wave.gives_up), 'partition loses', 'partitions lose')} with it "
+            "what another node has"
             if wave.gives_up
             else ""
         )
@@ -217,21 +239,28 @@ def _start(
             "sessions of the other brokers have ended (broker.session.timeout.ms), and look which "
             "partitions have no leader",
             f"kafka-topics.sh {_SERVER} --describe --unavailable-partitions",
+            starts=() if wave.node is None else (wave.node,),
         )
         name = f"election-{number}.json"
-        yield (
-            f"elect node {wave.node} where it does not lead yet",
-            f"kafka-leader-election.sh {_SERVER} --election-type unclean "
+        yield Step(
+            number=0,
+            text=f"elect node {wave.node} where it does not lead yet",
+            command=f"kafka-leader-election.sh {_SERVER} --election-type unclean "
             f"--path-to-json-file {name}",
-            name,
-            _election(wave.leads),
+            file_name=name,
+            file=_election(wave.leads),
         )
-    rest = [one for one in brokers if one not in [it.node for it in order]]
+    first_nodes = {it.node for it in order}
+    rest = [one for one in brokers if one not in first_nodes]
+    named = ", ".join(map(str, rest))
     if rest and order:
-        yield _draft(f"start the other brokers: {', '.join(map(str, rest))}")
+        yield _draft(f"start the other brokers: {named}", starts=rest)
+    elif rest and controllers and controllers.may_win and not controllers.is_sure:
+        yield _draft(f"start the brokers {named}, in any order", starts=rest)
     elif rest:
         yield _draft(
-            f"start the controllers, then the brokers {', '.join(map(str, rest))}, in any order"
+            f"start the controllers, then the brokers {named}, in any order",
+            starts=(*(controllers.voters if controllers else ()), *rest),
         )
 
 

@@ -24,14 +24,15 @@ def consumed(broker: Broker, wanted: list[Place], isolation: str) -> Records:
 
 
 def messages(
-    broker: Broker, wanted: list[Place], isolation: str = "read_uncommitted"
+    broker: Broker | str, wanted: list[Place], isolation: str = "read_uncommitted"
 ) -> dict[Place, list[Message]]:
-    """Return every message that a consumer reads from partitions."""
+    """Return every message that a consumer reads from partitions of a broker, or its address."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
         {
-            "bootstrap.servers": broker.bootstrap, "group.id": "unused",
+            "bootstrap.servers": broker if isinstance(broker, str) else broker.bootstrap,
+            "group.id": "unused",
             "enable.auto.commit": False, "isolation.level": isolation, "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
         }

@@ -1,7 +1,12 @@
-"""`cluster` agrees with the start of a cluster from volumes of different moments."""
+"""`cluster` agrees with the start of a cluster from volumes of different moments.
+
+Its steps, carried out one after the other, lose no record that a volume has.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 
@@ -45,3 +50,29 @@ def test_what_is_predicted_for_each_partition_is_what_the_start_does(
     assert situations.differences(given, of, answer, seen) == []
     assert status == (4 if of.kind == "missing" else 1)
     assert len(seen.leaders) >= 7
+
+
+@pytest.mark.parametrize("number", [0])
+def test_the_steps_lose_no_record_that_a_volume_has(
+    kafka_version: str, copies, number: int, tmp_path
+) -> None:
+    from broker import situations, steps
+
+    given = copies(kafka_version)
+    of = situations.situation(number, given.controllers, MOMENTS)
+    homes = situations.restore(given, of, tmp_path)
+    situations.mend(homes, situations.predicted(given, homes)[1])
+    before = steps.values_in(homes)
+    damaged = steps.damage(homes, 12, "plain.a-0")
+    fills = [one for one in steps.commands(situations.predicted(given, homes)[1]) if "fill" in one]
+    assert len(fills) == 1
+    assert fills[0].endswith(f" {damaged}")
+    subprocess.run(f"{sys.executable} -m {fills[0]}", shell=True, check=True)
+    answer = situations.predicted(given, homes)[1]
+    assert not any("fill" in one for one in steps.commands(answer))
+    with steps.carried_out(given, homes, answer, tmp_path) as bootstrap:
+        after = steps.values_at(bootstrap)
+    for topic, values in before.items():
+        assert {*values} <= {*after[topic]}, topic
+        twice = {value for value, count in after[topic].items() if count > max(1, values[value])}
+        assert twice == set(), topic

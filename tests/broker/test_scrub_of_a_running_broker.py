@@ -13,7 +13,7 @@ import pytest
 from broker.install import VERSIONS
 from broker.kafka import Broker, format_log_dir
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 RUNS = int(os.environ.get("LOGTOOL_SCRUB_RUNS", "20"))
 
 

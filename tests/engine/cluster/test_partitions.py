@@ -205,3 +205,26 @@ def test_the_steps_elect_the_partitions_that_the_node_shall_lead() -> None:
     assert json.loads(elects.file) == {"partitions": [{"topic": "a b", "partition": 0}]}
     assert elects.command is not None
     assert elects.command.endswith(f"--path-to-json-file {elects.file_name}")
+
+
+@pytest.mark.parametrize(
+    ("lost", "others", "sources"),
+    [(0, (0, 0), []), (5, (0, 0), [2]), (5, (3, 0), [3]), (5, (3, 3), [])],
+)
+def test_a_replica_that_loses_sound_records_is_filled_from_the_furthest_whole_copy(
+    lost: int, others: tuple[int, int], sources: list[int]
+) -> None:
+    state = PartitionRecord("id", 0, (1, 2, 3), (1, 2, 3), 1, 5, 9, (), (), ())
+    ends = zip((20, 15), others, strict=True)
+    replicas = [
+        replace(replica(1, 10), lost_records=lost),
+        *(replace(replica(n, end), lost_records=gone) for n, (end, gone) in enumerate(ends, 2)),
+    ]
+    group = group_replicas(replicas, state, 2)
+    assert group is not None
+    found = outlook(replicas, group, None)
+    mine = [one for one in found.repairs if one.node == 1]
+    assert [(one.source_node, one.records) for one in mine] == [(n, lost) for n in sources]
+    commands = [one.command for one in steps((), None, (), [found]) if one.command]
+    for one in found.repairs:
+        assert f"logtool recover --apply --fill-from {one.source} {one.path}" in commands
