@@ -185,7 +185,7 @@ def _partition(obj: Object) -> str:
         lines.append(f"  {text.count(obj['nowhere'], 'acknowledged offset')} on no volume")
     costs = {(one["acknowledged_lost"], one["may_be_lost"]) for one in obj["leaders"]}
     for one in obj["leaders"] if costs != {(0, 0)} else ():
-        lines.append(f"  {_leader(one)}")
+        lines += _leader(one)
     for one in obj["leaders"]:
         if one["open_transaction"] is not None:
             lines.append(
@@ -195,24 +195,19 @@ def _partition(obj: Object) -> str:
     return "\n".join(lines)
 
 
-def _leader(one: Object) -> str:
-    lost = one["acknowledged_lost"]
-    known = f"{text.count(lost, 'acknowledged offset')} lost" if lost else "none known to be lost"
-    more = one["may_be_lost"]
-    also = ", an unknown number may be" if more is None else f", {more:,} may be" if more else ""
-    cuts = "; ".join(
-        f"node {cut['node']} cuts {wording.offsets(cut['offset'], cut['log_end_offset'] - 1)}"
-        for cut in one["cuts"]
-    )
-    what = (
-        "an empty log, because it has no copy"
-        if one["is_new"]
-        else (f"log end {one['log_end_offset']}")
-    )
-    return (
-        f"node {one['node']} leads ({one['election']}): {what}, "
-        f"{known}{also}{'; ' if cuts else ''}{cuts}"
-    )
+def _leader(one: Object) -> Iterator[str]:
+    """Yield lines that begin with a space: they are short, and are not folded."""
+    end = "an empty log, because it has no copy"
+    end = end if one["is_new"] else f"log end {one['log_end_offset']}"
+    lost, more = one["acknowledged_lost"], one["may_be_lost"]
+    costs = [f"{text.count(lost, 'acknowledged offset')} lost" if lost else "none known to be lost"]
+    if more != 0:
+        costs.append("more may be lost" if more is None else f"{more:,} more may be lost")
+    yield f"  node {one['node']} leads ({one['election']}): {end}, {costs.pop(0)}"
+    yield from (f"    {cost}" for cost in costs)
+    for cut in one["cuts"]:
+        offsets = wording.offsets(cut["offset"], cut["log_end_offset"] - 1)
+        yield f"    node {cut['node']} cuts {offsets}"
 
 
 def _other_topic(obj: Object) -> str:
