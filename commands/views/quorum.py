@@ -393,8 +393,9 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
     if obj["voters_are_behind"]:
         line = (
             f"NO VOTER has what {text.escape(obj['keep'])} has, which does not vote: the voters "
-            "lost it or were restored, and no broker can go on; stop all nodes, and give a voter "
-            f"the metadata log of {text.escape(obj['keep'])}"
+            "lost it or were restored. A broker that runs cannot go on, and one that starts cuts "
+            "it. To keep it, stop all nodes, and give a voter the metadata log of "
+            f"{text.escape(obj['keep'])}"
         )
         yield terminal.paint_stdout(line, "error", settings.color)
     if obj["unknown"]:
