@@ -71,8 +71,8 @@ def cluster(
                      log; logtool judges the volume with the newer metadata log
       moved          the metadata log knows the directory.id of another node
       ahead          it has a snapshot of the metadata log that no controller has; if the metadata
-                     log names the voters (kraft.version 1), its node finds no controller, and a
-                     broker ends
+                     log names the voters (kraft.version 1), its node may find no controller, and
+                     a broker then ends
       absent         a node of the cluster has this volume, and it was not given
 
     All other states are those of 'logtool dirs'. The time of a volume is that of the last record in

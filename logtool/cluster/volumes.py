@@ -8,10 +8,11 @@ is taken. A controller refuses a broker with a directory id that another broker 
 A broker cuts its metadata log to that of the controllers, but keeps its snapshots, and begins with
 the newest one even if no controller has come that far. It then leads and follows by a state that
 the controllers do not know. If the metadata log has the voters (KIP-853), it forgets with the cut
-those that the snapshot had: then it finds no controller, and a broker ends after
-initial.broker.registration.timeout.ms. With an empty metadata log it would be no better: it counts
-as caught up with the part that it fetched first, and puts partitions of later topics aside as
-strays. Of several controllers that may win, each may be the one that lacks a snapshot.
+those that the snapshot had. Then it finds no controller, unless it registered before the cut, and a
+broker ends after initial.broker.registration.timeout.ms. With an empty metadata log it would be no
+better: it counts as caught up with the part that it fetched first, and puts partitions of later
+topics aside as strays. Of several controllers that may win, each may be the one that lacks a
+snapshot.
 Source: ``MetaPropertiesEnsemble``, ``ClusterControlManager.registerBroker``, ``KafkaRaftClient``,
 ``VoterSetHistory.truncateNewEntries``, ``RaftControllerNodeProvider``,
 ``KafkaMetadataLog.truncateToEndOffset``, ``MetadataLoader.stillNeedToCatchUp`` (Kafka 3.9, 4.3).
@@ -42,7 +43,7 @@ WRONG = frozenset(
 _NO_IMAGE = (-1, -1)
 _AHEAD = {
     False: "begins with a state that no controller knows",
-    True: "does not find the controllers, and a broker ends after a minute",
+    True: "may not find the controllers, and then a broker ends after a minute",
 }
 """Behaviour of a node that is ahead, by whether the metadata log has the voters."""
 

@@ -54,8 +54,9 @@ moments together; some volumes are missing, swapped or of another cluster. `logt
 them, then all nodes start at once. Where it names a snapshot of the metadata log that no controller
 has, the node gets the metadata log of the controllers first, as its step says. Where several
 controllers may win with metadata logs of different ends, the prediction for the one that won counts
-(--controller): where it lacks a snapshot that a broker of 4.x has, this broker does not join. A
-start that does not come to rest in four minutes is done again.
+(--controller): where it lacks a snapshot that a broker of 4.x has, this broker joins only if it
+registers before it cuts its log, so that both outcomes are as predicted. A start that does not come
+to rest in four minutes, or finds a port taken, is done again.
 
 Compared are the brokers that join, the controller that wins, and for each partition, of internal
 topics too: the leader with those that may be elected, the offset to which each follower cuts its
@@ -162,7 +163,7 @@ def run(work: Path, deadline: float, only: str) -> Outcomes:
         homes = restore(copies, of, place)
         mend(homes, predicted(copies, homes)[1])
         seen = start(copies, of, homes, DEADLINE_S)
-        if not (seen.at_rest or seen.ended & {*of.starting}):
+        if seen.is_disturbed or not (seen.at_rest or seen.ended & {*of.starting}):
             print(f"{cell}: not at rest after {DEADLINE_S} s; joined: {seen.joined}", flush=True)
             continue  # the machine is too busy
         outcomes.keep(cell, seen)

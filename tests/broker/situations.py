@@ -147,6 +147,8 @@ class Seen:
     """False if time was over before all that run had joined and nothing changed any more."""
     controller: int | None = None
     """Leader in the quorum-state of the controllers."""
+    is_disturbed: bool = False
+    """True if another process had taken the port of a node."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as an object of JSON."""
@@ -182,6 +184,7 @@ def start(copies: Copies, of: Situation, homes: Mapping[int, Path], deadline_s: 
         _rest(fleet, of, seen, time.monotonic() + deadline_s)
         for node, broker in fleet.nodes.items():
             seen.ended |= set() if broker.pid else {node}
+            seen.is_disturbed |= "Address already in use" in broker.log
             for name, offset in _CUT.findall(broker.log):
                 seen.cuts[name, node] = int(offset)
     finally:
@@ -241,7 +244,7 @@ def _replicas(name: str, running: set[int]) -> set[int]:
 
 
 def lost(copies: Copies, answer: Answer) -> set[int]:
-    """Return the nodes that find no controller, by the prediction.
+    """Return the nodes that may find no controller, by the prediction.
 
     With a static quorum they know the controllers from their configuration.
     """
@@ -251,7 +254,8 @@ def lost(copies: Copies, answer: Answer) -> set[int]:
 
 def differences(copies: Copies, of: Situation, answer: Answer, seen: Seen) -> list[str]:
     """Return where the prediction and the start differ, a line each."""
-    up = {*of.starting} - lost(copies, answer)
+    away = lost(copies, answer)
+    up = {*of.starting} - (away - seen.joined)
     found = [*_nodes(of, answer, seen, up)]
     partitions = {
         f"{one['topic']}-{one['partition']}": one for one in answer if one["type"] == "partition"
