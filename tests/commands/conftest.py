@@ -279,7 +279,7 @@ def lock_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             return list_dir(asked)
 
         def refusing_to_look(asked: Any = ".") -> Any:
-            if isinstance(asked, str) and Path(asked).resolve() == path.resolve():
+            if isinstance(asked, str | Path) and Path(asked).resolve() == path.resolve():
                 raise OSError(number, text, asked)
             return scandir(asked)
 
