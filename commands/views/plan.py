@@ -31,6 +31,7 @@ from logtool.node.host_limits import Limits
 from logtool.node.node import Node
 from logtool.running.summary import ActionSummary
 from logtool.startup import rates
+from logtool.startup.disks import PIECE
 from logtool.startup.duration import Duration, duration
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
@@ -355,7 +356,7 @@ class PlanPrinter(ActionPrinter):
             return "not all logs were read"
         size = text.size(sum(one.bytes_read for one in self._forecasts))
         return (
-            f"{size} of logs are too little to time, which takes {text.size(rates.PIECE)} or "
+            f"{size} of logs are too little to time, which takes {text.size(PIECE)} or "
             f"{rates.MANY} segments; --read-rate gives the rate of the disk"
         )
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from datetime import UTC, datetime
 
@@ -139,6 +140,20 @@ def test_the_history_of_a_share_group_has_the_time_on_every_terminal(on_terminal
     first = datetime.fromtimestamp(FIRST_MS / 1000, UTC)
     assert {row[1][:19] for row in rows} == {f"{first:%Y-%m-%dT%H:%M:%S}"}
     assert all(len(line) <= 80 for line in shown.split("\n"))
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+def test_a_command_stands_whole_below_a_table(on_terminal, copy_of, run, width):
+    home = copy_of("4.3.1/killed")
+    for one in home.glob("__transaction_state-*"):
+        shutil.rmtree(one)
+    words = ("txns", "--open", "--now", "2026-11-21T02:00:00Z", home)
+    commands = {one["ask"] for one in run(*words, "-f", "ndjson").of_type("transaction")}
+    assert len(commands) == 3
+    _, shown = on_terminal(width, *words, "--no-progress")
+    assert commands <= {line.strip() for line in shown.split("\n")}
+    _, wide = on_terminal(width, *words, "--no-progress", "--wide")
+    assert sum(line.count("find-hanging") for line in wide.split("\n")) == 4, "one for each row"
 
 
 def test_a_note_is_shown_before_anything_that_may_give_way():
