@@ -19,8 +19,8 @@ _LEAST_TEXT = 20
 """Characters that a column of texts keeps before another column gives way."""
 _LONGEST = 1000
 """Characters of one cell that are wrapped; what is longer is cut, and says so."""
-_BREAK = re.compile(r"(?<=\s)(?=\S)|(?<=[/._-])(?=[^\W\d]|/)")
-"""The places at which a cell may be broken."""
+_BREAK = re.compile(r"(?<=\s)(?=\S)|(?<=[/._-])(?<!\d{20}\.)(?=[^\W\d]|/)")
+"""The places at which a cell may be broken; the name of a segment stays whole."""
 _NAME = re.compile(r"(?:[A-Z][a-z]{2,}){2,}(?: [a-z]+)?")
 """A name such as ``ConsumerGroupTargetAssignmentMember``, of the records of brokers."""
 _HUMP = re.compile(rf"{_BREAK.pattern}|(?<=[a-z])(?=[A-Z])")

@@ -13,16 +13,19 @@ from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
 from logtool.startup.automq import NodeStart, NodeStartItem, PartitionReplay, StreamRecovery
 
-_STREAMS = columns(
-    "stream", "topic", "partition", "metadata_end_offset", "end_offset", "recovered_records",
-    "lost_offsets",
+_STREAMS = keep(
+    columns(
+        "stream", "topic", "partition", "metadata_end_offset", "end_offset", "recovered_records",
+        "lost_offsets",
+    ),
+    "stream", "topic", "partition", "end_offset", "lost_offsets",
 )  # fmt: skip
 _REPLAYS = keep(
     columns(
         "topic", "partition", "log_start_offset", "log_end_offset", "recovery_point", "snapshot",
         "replayed_from", "replayed_bytes", "full_replay_bytes", "undone_log_start",
     ),
-    "topic", "partition", "replayed_from", "replayed_bytes",
+    "topic", "partition", "replayed_from", "replayed_bytes", where_said=("undone_log_start",),
 )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ _COORDINATOR_TABLE = keep((
     Shown("age", lambda obj: _age(obj["age_ms"])),
     *columns("open", "committed", "aborted", "nothing", "not_here"),
     Shown("what_to_do", lambda obj: obj["advice"]),
-), "transactional_id", "state", "what_to_do")  # fmt: skip
+), "transactional_id", "state", "producer_id", "what_to_do")  # fmt: skip
 
 
 def run(

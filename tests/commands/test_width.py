@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 import tabulate
@@ -154,6 +155,32 @@ def test_a_command_stands_whole_below_a_table(on_terminal, copy_of, run, width):
     assert commands <= {line.strip() for line in shown.split("\n")}
     _, wide = on_terminal(width, *words, "--no-progress", "--wide")
     assert sum(line.count("find-hanging") for line in wide.split("\n")) == 4, "one for each row"
+
+
+def headings(shown):
+    """Return the titles of the tables of a screen."""
+    lines = shown.split("\n")
+    return [above.split() for above, line in pairwise(lines) if re.fullmatch(r"-+(  -+)+", line)]
+
+
+def test_the_columns_with_the_answer_are_on_every_terminal(on_terminal, scenario, copy_of):
+    killed = copy_of("4.3.1/killed")
+    folder, crash = killed / "tx.mixed-0", scenario("automq/broker-crash")
+    commands = (
+        ("dump", "--count", killed),
+        ("lookup", "--timestamp", "2026-11-21T01:31:58.500Z", folder),
+        ("plan", crash / "s3", crash / "meta"),
+        ("txns", "--open", killed),
+    )
+    shown = [on_terminal(80, *words, "--no-progress")[1] for words in commands]
+    _, entries = on_terminal(80, "dump-index", "--join-log", folder / f"{0:020d}.index")
+    assert [one[-1] for one in headings(entries)] == ["verdict"]
+    counted, looked, plan, txns = shown
+    assert all(one[-1] == "path" for one in headings(counted))
+    assert [one for one in headings(looked) if {"position", "timestamp"} <= set(one)]
+    assert f"{0:020d}.log" in looked
+    assert [one[-1] for one in headings(plan)] == ["lost_offsets", "undone_log_start"]
+    assert all("producer_id" in one for one in headings(txns))
 
 
 def test_a_note_is_shown_before_anything_that_may_give_way():
