@@ -221,6 +221,11 @@ class PlanPrinter(ActionPrinter):
             yield line, style
 
     def _last_lines(self) -> Iterator[str]:
+        if self._of_log_dirs["refuse"]:
+            yield (
+                "the broker refuses to start: it rebuilds and removes nothing before that is "
+                "mended, and what follows is its start after that"
+            )
         if self._withheld:
             yield self._withheld_line()
         yield from self._time_lines()

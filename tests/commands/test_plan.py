@@ -396,6 +396,17 @@ def test_every_supported_version_of_kafka_is_taken(run, killed):
         assert run("plan", "--kafka-version", version, "-j", 1, killed).status == status
 
 
+def test_nothing_is_rebuilt_while_the_broker_refuses_to_start(run, killed):
+    def first(*words):
+        lines = run("plan", *words, killed).stderr.splitlines()
+        (files,) = (row for row, line in enumerate(lines) if " rebuilt or removed" in line)
+        return lines[:files]
+
+    assert first("--kafka-version", "4.3") == []
+    (line,) = first("--kafka-version", "3.9")
+    assert "refuses to start" in line
+
+
 WRONG = {
     "an unknown option": (["--tyop"], "--tyop"),
     "an invalid version": (["--kafka-version", "abc"], "--kafka-version abc"),
