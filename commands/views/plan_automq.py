@@ -80,7 +80,7 @@ class NodeStartPrinter(Printer[NodeStartItem]):
             self._summary.next.setdefault(self._check)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what to do before the start, and what is recovered, replayed and lost."""
+        """Yield the command to run before the start, then the records recovered and lost."""
         if self._summary.to_do:
             yield f"before the start, to see the objects and what to do: {self._check}", None
         parts = [

@@ -264,7 +264,7 @@ def _finding(obj: Object, settings: OutputSettings) -> str:
 
 
 def _by_command(obj: Object) -> str | None:
-    """Return what the command of an open transaction does; None without a command."""
+    """Return the effect of the command of an open transaction; None without a command."""
     return "abort it" if obj["abort"] else "ask the cluster" if obj["ask"] else None
 
 
