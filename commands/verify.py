@@ -69,8 +69,8 @@ WrongTopic = Annotated[
     typer.Option(
         "--wrong-topic",
         help="Also look for batches that a client wrote to the wrong topic (KAFKA-19012): equal "
-        "batches of a producer in two topics, one of which breaks its sequence. Reads the headers "
-        "once more; takes 8 B of memory for each batch.",
+        "batches of a producer in two topics, one of which breaks its sequence; and for batches "
+        "that one log has twice. Reads the headers once more; takes 8 B of memory for each batch.",
     ),
 ]
 
@@ -114,7 +114,8 @@ def verify(
     A Java client from 2.8 on could write a batch to the wrong partition (KAFKA-19012); its CRC is
     right there. With --wrong-topic the command compares the batches of all partitions in PATH. It
     finds such a batch while both partitions hold it, if the producer was idempotent and the batch
-    breaks its sequence in the wrong partition.
+    breaks its sequence in the wrong partition. It also finds a batch of an idempotent producer that
+    one log has twice, which no sound log has.
 
     Spark:
 

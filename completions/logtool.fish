@@ -109,7 +109,7 @@ complete -c logtool -n '__fish_seen_subcommand_from verify' -l max-rate -x -d 'R
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l max-duration -x -d 'Stop after TIME (for example 90s, 10m or 2h), and report what was checked.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l resume -r -F -d 'Start with the partitions that were checked longest ago, and go on inside a segment in which the time ran out. FILE keeps the times and places from run to run.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l drop-cache -d 'Drop each page from the page cache after reading. The broker then has to read it from the disk again.'
-complete -c logtool -n '__fish_seen_subcommand_from verify' -l wrong-topic -d 'Also look for batches that a client wrote to the wrong topic (KAFKA-19012): equal batches of a producer in two topics, one of which breaks its sequence. Reads the headers once more; takes 8 B of memory for each batch.'
+complete -c logtool -n '__fish_seen_subcommand_from verify' -l wrong-topic -d 'Also look for batches that a client wrote to the wrong topic (KAFKA-19012): equal batches of a producer in two topics, one of which breaks its sequence; and for batches that one log has twice. Reads the headers once more; takes 8 B of memory for each batch.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l engine -x -a 'local spark' -d 'local: threads of this process; spark: Spark executors (see --master).'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l master -x -d 'Spark master. Default: this machine, with one core for each processor.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l conf -x -d 'Spark setting, such as spark.NAME=VALUE; repeatable.'

@@ -19,15 +19,15 @@ _LEAST_TEXT = 20
 """Characters that a column of texts keeps before another column gives way."""
 _LONGEST = 1000
 """Characters of one cell that are wrapped; what is longer is cut, and says so."""
-_BREAK = re.compile(r"(?<=\s)(?=\S)|(?<=[/._-])(?=[^\W\d]|/)")
-"""The places at which a cell may be broken."""
+_BREAK = re.compile(r"(?<=\s)(?=\S)|(?<=[/._-])(?<!\d{20}\.)(?=[^\W\d]|/)")
+"""The places at which a cell may be broken; the name of a segment stays whole."""
 _NAME = re.compile(r"(?:[A-Z][a-z]{2,}){2,}(?: [a-z]+)?")
 """A name such as ``ConsumerGroupTargetAssignmentMember``, of the records of brokers."""
 _HUMP = re.compile(rf"{_BREAK.pattern}|(?<=[a-z])(?=[A-Z])")
 """The places at which such a name may be broken, too: it takes half of a terminal."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 """The parts of a painted text that a terminal does not show."""
-_COMMAND = ": logtool "
+_COMMAND = re.compile(r": (?=logtool |kafka-[a-z-]+\.sh )")
 """The end of a text before a command to be copied."""
 _SILENT = {"", "0", "false"}
 """Cells that say nothing: a column of them gives way before others."""
@@ -61,6 +61,11 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
         ).rstrip()
         for cells in (titles, rule, *rows)
     ]
+
+
+def fits(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether a block of rows fits into `width` characters as it is."""
+    return _total([max(map(len, column)) for column in zip(titles, *rows, strict=True)]) <= width
 
 
 def fit(
@@ -129,12 +134,12 @@ def folded(lines: str, width: int | None, indent: int = 2) -> str:
 def _folded(line: str, width: int, indent: str) -> str:
     if line.startswith(" ") or len(_STYLE.sub("", line)) <= width:
         return line
-    text, colon, command = line.partition(_COMMAND)
+    text, *command = _COMMAND.split(line, maxsplit=1)
     filled = textwrap.fill(
-        text + colon[:1], width, subsequent_indent=indent, break_long_words=False,
+        f"{text}:" if command else text, width, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
-    return f"{filled}\n{indent}{colon[2:]}{command}" if colon else filled
+    return f"{filled}\n{indent}{command[0]}" if command else filled
 
 
 def record(titles: Sequence[str], row: Sequence[str], width: int) -> str:

@@ -35,6 +35,8 @@ class TableColumn:
     """True if it stays on a narrow terminal, where others give way, the rightmost first."""
     where_said: bool = False
     """True if it stays only where a row has a value in it."""
+    below: bool = False
+    """True if its values are commands: they stand whole below a table that does not fit."""
 
 
 Columns = Sequence[TableColumn]
@@ -49,6 +51,11 @@ def keep(chosen: Columns, *titles: str, where_said: Sequence[str] = ()) -> Colum
         replace(one, kept=one.title in (*titles, *where_said), where_said=one.title in where_said)
         for one in chosen
     )
+
+
+def below(title: str, value: Callable[[Object], object]) -> TableColumn:
+    """Return a column of commands, which stand below a table that does not fit a terminal."""
+    return TableColumn(title, value, below=True)
 
 
 def columns(*keys: str) -> tuple[TableColumn, ...]:
@@ -162,7 +169,8 @@ class TableWriter:
 
     `layout` gives the columns of an object, or a line of text that stands between tables. With a
     `width`, that of a terminal, no line is longer: columns give way (`hidden` has their titles),
-    texts are wrapped, and in the end a row becomes a record of several lines.
+    texts are wrapped, and in the end a row becomes a record of several lines. Only a command, which
+    is pasted, is never broken.
     """
 
     def __init__(
@@ -235,16 +243,28 @@ class TableWriter:
     def _fitted(self, titles: list[str], rows: list[list[str]]) -> list[str]:
         """Return the columns that fit the width of the terminal."""
         assert self._width is not None
+        places, commands = list(range(len(titles))), list[str]()
+        if not fitting.fits(titles, rows, self._width):
+            aside = [i for i in places if self._columns[i].below]
+            commands = [f"  {row[i]}" for row in rows for i in aside if row[i]]
+            places = [i for i in places if i not in aside]
+        titles, rows = [titles[i] for i in places], [[row[i] for i in places] for row in rows]
+        shown = [self._columns[i] for i in places]
+        return [*self._narrowed(titles, rows, shown, self._width), *dict.fromkeys(commands)]
+
+    def _narrowed(
+        self, titles: list[str], rows: list[list[str]], shown: Columns, width: int
+    ) -> list[str]:
+        """Return these columns, of which some give way, or records."""
         kept = [
             one.kept and not (one.where_said and not any(row[i] for row in rows))
-            for i, one in enumerate(self._columns)
+            for i, one in enumerate(shown)
         ]
-        chosen = fitting.fit(titles, rows, kept, self._width)
+        chosen = fitting.fit(titles, rows, kept, width)
         if chosen.as_records:
-            found = [fitting.record(titles, row, self._width) for row in rows]
+            found = [fitting.record(titles, row, width) for row in rows]
             return [*([""] if self._started else []), "\n\n".join(found)]
-        shown = set(chosen.shown)
-        self.hidden |= dict.fromkeys(t for i, t in enumerate(titles) if i not in shown)
+        self.hidden |= dict.fromkeys(t for i, t in enumerate(titles) if i not in chosen.shown)
         places = list(zip(chosen.shown, chosen.widths, strict=True))
         cells = [[fitting.wrapped(row[i], width) for i, width in places] for row in rows]
         return self._table([titles[i] for i in chosen.shown], cells)

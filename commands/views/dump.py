@@ -42,7 +42,7 @@ _COUNT_ROWS = columns("type", *COUNT.names(Way.CSV))
 _COUNT_TABLE = keep((
     TableColumn("topic", lambda obj: obj["topic"]),
     *columns("partition", "records", "path"),
-), "topic", "partition", "records")  # fmt: skip
+), "topic", "partition", "records", "path")  # fmt: skip
 
 
 def run(

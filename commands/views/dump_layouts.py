@@ -6,7 +6,7 @@ from typing import Any
 
 from logtool.commands import output
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, moment
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep, moment
 from logtool.dump.state import kind_name
 from logtool.formats.names import FileKind
 from logtool.schemas import entries, tables
@@ -142,6 +142,11 @@ _JOIN = (
     TableColumn("batch_max_timestamp", lambda o: moment(o.get("batch") or {}, "max_timestamp")),
     *columns("verdict"),
 )
+_KEPT = (
+    "entry", "timestamp", "producer_id", "offset", "log_position", "first_offset", "last_offset",
+    "verdict",
+)  # fmt: skip
+"""Columns of entries that were compared with the log, for a narrow terminal."""
 _BATCH_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
 
 
@@ -157,11 +162,14 @@ class Layouts:
     """
 
     def __init__(self, *, records: bool = False, joined: bool = False) -> None:
-        more = _JOIN if joined else ()
-        self._entries: dict[str, Columns] = {
-            name: (*columns(*_keys(table)), *more)
+        own = {
+            name: columns(*_keys(table))
             for name, table in entries.ALL.items()
             if table is not entries.FILE
+        }
+        self._entries: dict[str, Columns] = {
+            name: keep((*chosen, *_JOIN), *_KEPT) if joined else chosen
+            for name, chosen in own.items()
         }
         self._entries["lock"] = ()
         self._checkpoint = self._entries["offset-checkpoint"]

@@ -26,6 +26,8 @@ MOST_OF_A_CODE = 3
 MOST_NEXT = 10
 """Commands to run next that a person is shown; the JSON has them all."""
 
+_HIDDEN = "hidden"
+"""Type of the lines of a table about findings that are not shown; JSON has no such object."""
 _FIRST = ("severity", "code")
 """The columns that a person looks for come first; the others as JSON has them."""
 _COLUMNS = columns(*_FIRST, *(one for one in FINDING.names(Way.CSV) if one not in _FIRST))
@@ -82,13 +84,16 @@ class FindingPrinter(Printer[Finding]):
             self._left -= 1
         self._report.item(FINDING.row(item))
 
+    def finish(self) -> None:
+        """Print how many findings are not shown, where -q prints no last lines."""
+        if self._table and self._report.settings.quiet:
+            for line, _ in self._hidden():
+                self._report.item({"type": _HIDDEN, "text": line})
+
     def last_lines(self) -> Iterator[Line]:
         """Yield the summary for people, the verdict last."""
         report, summary = self._report, self._report.summary
-        if self._withheld:
-            yield f"{text.count(self._withheld, 'more finding')} not printed", None
-        for line in self._grouped():
-            yield line, "warning"
+        yield from self._hidden()
         if self._table and not report.settings.verbose:
             for line in _info_lines(summary):
                 yield line, "info"
@@ -100,14 +105,17 @@ class FindingPrinter(Printer[Finding]):
         style = {0: "good", 1: "error"}.get(int(summary.exit_status(self._fail_on)), "warning")
         yield verdict(summary), style
 
-    def _grouped(self) -> Iterator[str]:
-        """Yield a line for each code with more warnings than were shown, most frequent first."""
+    def _hidden(self) -> Iterator[Line]:
+        """Yield how many findings were not shown: of each code with many warnings, most first."""
+        if self._withheld:
+            yield f"{text.count(self._withheld, 'more finding')} not printed", None
         known = catalogue()
         for code, number in self._warnings.most_common():
             if number > MOST_OF_A_CODE:
                 title = known[code].title if code in known else ""
                 more = number - MOST_OF_A_CODE
-                yield f"WARNING  {code}  x{number:,}  {title} ({more:,} not shown; -v shows all)"
+                shown = f"WARNING  {code}  x{number:,}  {title} ({more:,} not shown; -v shows all)"
+                yield shown, "warning"
 
 
 class FurtherFindings:
@@ -211,6 +219,8 @@ def _remedy_lines(counts: Iterable[RemedyCount]) -> Iterator[str]:
 
 def _lines(obj: Object, settings: OutputSettings) -> str | None:
     """Return a finding as a person reads it; errors go to stderr instead."""
+    if obj["type"] == _HIDDEN:
+        return str(obj["text"])
     if obj["type"] != "finding":
         return None
     severity = obj["severity"]

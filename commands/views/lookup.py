@@ -26,7 +26,7 @@ _TABLE = keep((
         "position", "size", "base_offset", "last_offset", "record", "offset", "timestamp",
         "problem",
     ),
-), "by", "log", "position", "offset", "problem")  # fmt: skip
+), "by", "log", "position", "offset", "timestamp", where_said=("problem",))  # fmt: skip
 
 
 def run(

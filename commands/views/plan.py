@@ -31,6 +31,7 @@ from logtool.node.host_limits import Limits
 from logtool.node.node import Node
 from logtool.running.summary import ActionSummary
 from logtool.startup import rates
+from logtool.startup.disks import PIECE
 from logtool.startup.duration import Duration, duration
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
@@ -220,6 +221,11 @@ class PlanPrinter(ActionPrinter):
             yield line, style
 
     def _last_lines(self) -> Iterator[str]:
+        if self._of_log_dirs["refuse"]:
+            yield (
+                "the broker refuses to start: it rebuilds and removes nothing before that is "
+                "mended, and what follows is its start after that"
+            )
         if self._withheld:
             yield self._withheld_line()
         yield from self._time_lines()
@@ -246,8 +252,7 @@ class PlanPrinter(ActionPrinter):
         parts += self._of_actions()
         parts += self._losses("lost")
         line = ", ".join(parts)
-        bad = stops or self._losing or self._lacking or any(self._counts[one] for one in GRAVE)
-        if forecasts and complete and not bad:
+        if forecasts and complete and not self._is_bad():
             line += ": no sound record is lost" if self._cut else ": nothing is lost"
             if self._unread:
                 line += " in what the start reads"
@@ -261,6 +266,12 @@ class PlanPrinter(ActionPrinter):
         places = [one.path if len(cut) <= _MOST_PATHS else one.log_dir for one in cut]
         distinct = map(shell.path, dict.fromkeys(places))
         return " ".join(["logtool salvage --output salvaged", *distinct])
+
+    def _is_bad(self) -> bool:
+        """Return whether the start loses something, or a partition does not load."""
+        stops = any(forecast.outcome != "loads" for forecast in self._forecasts)
+        grave = any(self._counts[one] for one in GRAVE)
+        return bool(stops or self._losing or self._lacking or grave)
 
     def _is_absent(self) -> bool:
         """Return whether something is absent, or it is not known what becomes of it."""
@@ -307,10 +318,17 @@ class PlanPrinter(ActionPrinter):
             yield f"{text.count(counts['erase'], 'file')} of others DELETED"
 
     def _time_lines(self) -> Iterator[str]:
-        """Yield how long the start takes, and what takes longest; nothing where no log is read."""
+        """Yield how long the start takes, and what takes longest, or why there is no estimate.
+
+        Nothing where no log is read. A loss matters more than why a time is absent, which -v shows.
+        """
         forecasts, time = self._forecasts, self._time
         read = sum(forecast.bytes_read > 0 for forecast in forecasts)
-        if time is None or not read:
+        if not read:
+            return
+        if time is None:
+            if not self._is_bad() or self._report.settings.verbose:
+                yield f"start time not estimated: {self._why_no_time()}"
             return
         each_rate = time.rates
         said = text.span(each_rate.slow, each_rate.fast, lambda rate: text.rate(rate, 1))
@@ -332,6 +350,20 @@ class PlanPrinter(ActionPrinter):
             yield f"- {one.forecast.request.path.name}, {span}: {', '.join(one.causes)}"
         if read > len(time.slowest) > 0:
             yield f"- and {text.count(read - len(time.slowest), 'partition')} that take less time"
+
+    def _why_no_time(self) -> str:
+        """Return why the rates of a start are not known."""
+        if self._forecast.assumed.supplement:
+            return "no broker supplements indexes"
+        if any(one.request.redpanda for one in self._forecasts):
+            return "the start of Redpanda was not measured"
+        if not self._summary.complete:
+            return "not all logs were read"
+        size = text.size(sum(one.bytes_read for one in self._forecasts))
+        return (
+            f"{size} of logs are too little to time, which takes {text.size(PIECE)} or "
+            f"{rates.MANY} segments; --read-rate gives the rate of the disk"
+        )
 
     def _below_lines(self) -> Iterator[str]:
         """Yield a line about what lies where no start reads it, and how to look there."""

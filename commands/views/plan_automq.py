@@ -1,11 +1,13 @@
 """A run of ``plan`` on a bucket of AutoMQ: WALs, streams and the replay of partitions."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.views.plan_tables import DOCUMENT, REPLAY
+from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.log.inputs import GivenPaths
 from logtool.metadata import automq_tree
@@ -13,16 +15,19 @@ from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
 from logtool.startup.automq import NodeStart, NodeStartItem, PartitionReplay, StreamRecovery
 
-_STREAMS = columns(
-    "stream", "topic", "partition", "metadata_end_offset", "end_offset", "recovered_records",
-    "lost_offsets",
+_STREAMS = keep(
+    columns(
+        "stream", "topic", "partition", "metadata_end_offset", "end_offset", "recovered_records",
+        "lost_offsets",
+    ),
+    "stream", "topic", "partition", "end_offset", "lost_offsets",
 )  # fmt: skip
 _REPLAYS = keep(
     columns(
         "topic", "partition", "log_start_offset", "log_end_offset", "recovery_point", "snapshot",
         "replayed_from", "replayed_bytes", "full_replay_bytes", "undone_log_start",
     ),
-    "topic", "partition", "replayed_from", "replayed_bytes",
+    "topic", "partition", "replayed_from", "replayed_bytes", where_said=("undone_log_start",),
 )  # fmt: skip
 
 
@@ -38,16 +43,21 @@ def run(given: GivenPaths, settings: OutputSettings) -> Exit:
     report = Report(settings=settings, view=view, summary=summary, inputs=joined)
     starts = [NodeStart(one, given.selection) for one in automq_tree.trees(joined)]
     items = (item for start in starts for item in start)
-    return report.consume(items, NodeStartPrinter(report, summary))
+    check = " ".join(["logtool verify", *map(shell.path, given.paths)])
+    return report.consume(items, NodeStartPrinter(report, summary, check))
 
 
 class NodeStartPrinter(Printer[NodeStartItem]):
     """Prints the parts of the starts of nodes, and counts for the last line."""
 
-    def __init__(self, report: Report, summary: ActionSummary) -> None:
+    def __init__(self, report: Report, summary: ActionSummary, check: str) -> None:
+        """Begin; `check` is the command that names the objects behind a gap, and what to do."""
         self._report = report
         self._summary = summary
-        self._recovered = self._lost = self._stopped = self._replayed = self._full = 0
+        self._check = check
+        self._recovered = self._stopped = self._replayed = self._full = self._undone = 0
+        self._lost: Counter[str] = Counter()
+        """Offsets that the recovery drops, by partition; of a stream without one by its id."""
 
     def show(self, item: NodeStartItem) -> None:
         """Print one part."""
@@ -56,15 +66,23 @@ class NodeStartPrinter(Printer[NodeStartItem]):
             self._summary.partitions += 1
             self._replayed += item.replayed_bytes
             self._full += item.full_replay_bytes
+            self._undone += item.undone_log_start is not None
         elif isinstance(item, StreamRecovery):
             self._recovered += item.recovered_records
-            self._lost += item.lost_offsets > 0
+            if item.lost_offsets:
+                known = item.topic is not None
+                name = f"{item.topic}-{item.partition}" if known else f"stream {item.stream_id}"
+                self._lost[name] += item.lost_offsets
         else:
             self._stopped += item.fault is not None
         self._summary.to_do = bool(self._lost or self._stopped)
+        if self._summary.to_do:
+            self._summary.next.setdefault(self._check)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield the line with the records recovered, replayed and lost."""
+        """Yield the command to run before the start, then the records recovered and lost."""
+        if self._summary.to_do:
+            yield f"before the start, to see the objects and what to do: {self._check}", None
         parts = [
             text.count(self._summary.partitions, "partition"),
             f"{text.count(self._recovered, 'record')} recovered from the WAL",
@@ -72,9 +90,14 @@ class NodeStartPrinter(Printer[NodeStartItem]):
         ]
         if self._stopped:
             parts.append(f"{text.count(self._stopped, 'node')} would not start")
+        if self._undone:
+            parts.append(f"{text.count(self._undone, 'deletion')} of records undone")
         if self._lost:
-            parts.append(f"{text.count(self._lost, 'stream')} would lose records of the WAL")
+            offsets = text.count(self._lost.total(), "offset")
+            parts.append(f"{offsets} of the WAL LOST: {', '.join(sorted(self._lost))}")
         line = text.state(self._summary) + ", ".join(parts)
+        if self._summary.complete and not self._summary.to_do:
+            line += ": nothing of the WAL is lost"
         yield line, {0: "good", 1: "warning"}.get(int(self._report.exit_status()))
 
 

@@ -84,7 +84,10 @@ def run(
         summary=summary,
     )
     items = _with_records(job, records, damaged) if records is not None or damaged else job
-    return report.consume(items, SalvagePrinter(report, summary, job, deleted=deleted))
+    printer = SalvagePrinter(
+        report, summary, job, deleted=deleted, with_records=records is not None
+    )
+    return report.consume(items, printer)
 
 
 def _with_records(
@@ -105,15 +108,29 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
     """Prints what is saved and what is not, and counts for the last line."""
 
     def __init__(
-        self, report: Report, summary: ActionSummary, job: Salvage, *, deleted: bool
+        self,
+        report: Report,
+        summary: ActionSummary,
+        job: Salvage,
+        *,
+        deleted: bool,
+        with_records: bool,
     ) -> None:
-        """Print the results of a job; with `deleted` it brings back what waits for deletion."""
+        """Print the results of a job; with `deleted` it brings back what waits for deletion.
+
+        `with_records` says that the records of what is saved are written, too.
+        """
         self._report = report
         self._summary = summary
         self._job = job
         self._deleted = deleted
+        self._with_records = with_records
         self._further = FurtherFindings(report)
-        self._rejects = self._filled = 0
+        self._rejects = self._filled = self._files = self._written = 0
+        self._unwritten: dict[str, int] = {}
+        """Records of each saved partition, by path, until the file with its records is written."""
+        self._of_brokers = 0
+        """Records of these partitions that are not in the files: brokers wrote them."""
 
     def show(self, item: Saved | Finding | LogtoolError) -> None:
         """Print one object, an error in what was saved, or why something was not saved."""
@@ -129,6 +146,11 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
         if obj["type"] == "partition":
             self._rejects += obj["rejects"]
             self._filled += obj["filled_batches"]
+            self._unwritten[obj["path"]] = obj["records"]
+        elif obj["type"] == "records":
+            self._files += 1
+            self._written += obj["records"]
+            self._of_brokers += self._unwritten.pop(obj["path"], obj["records"]) - obj["records"]
         self._report.item(obj)
 
     def last_lines(self) -> Iterator[Line]:
@@ -145,12 +167,28 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
             line += f"; {text.count(self._rejects, 'range')} rejected"
         if strays := self._job.strays:
             yield _strays(strays, place), "warning"
+        if self._with_records:
+            yield self._of_records(), None
         if self._deleted and summary.partitions:
             yield (
                 "how a deleted topic gets back into its cluster: logtool man recipes | man -l -",
                 None,
             )
         yield line, {0: "good", 1: "warning"}.get(int(self._report.exit_status()))
+
+    def _of_records(self) -> str:
+        """Return the line on the files with records, and the records that are in none of them."""
+        files = text.count(self._files, "partition")
+        place = self._job.output.given / "records"
+        line = f"{text.count(self._written, 'record')} of {files} written in {place}"
+        left = []
+        if self._of_brokers:
+            left.append(f"{self._of_brokers:,} that brokers wrote in them")
+        if self._unwritten:
+            why = "of brokers' own topics" + (" or refused" if self._summary.refused else "")
+            others = text.count(len(self._unwritten), "partition")
+            left.append(f"{sum(self._unwritten.values()):,} of {others} {why}")
+        return f"{line}; left out: {', '.join(left)}" if left else line
 
 
 def _strays(strays: Sequence[Path], output: Path) -> str:

@@ -154,7 +154,11 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             yield f"  echo {shell.quote(total.offsets_file)} > offsets.json", None
             yield f"  {_DELETE_RECORDS}", None
         if total.trim_command is not None:
-            yield "for a broker that is stopped, this command shows what it would remove:", None
+            yield (
+                "for a broker that is stopped, this command shows what it would remove, all of it "
+                "below the checkpointed high watermarks:",
+                None,
+            )
             yield f"  {total.trim_command}", None
 
 

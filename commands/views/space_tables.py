@@ -45,7 +45,7 @@ STEP: Final = Table("step", "step", (
     Column("topic", Kind.STRING, "name of the topic", null="the files lie outside of partitions"),
     Column("partition", Kind.INT32, "number of the partition",
            null="the step removes no records"),
-    size("bytes", "bytes that it frees"),
+    size("bytes", "bytes of the blocks that it frees"),
     count("segments", "segments that it deletes"),
     offset("before_offset", "records below this offset go", "the step removes no records"),
     *timed("deleted_ms", "time at which retention deletes the last of these segments",
@@ -62,7 +62,7 @@ TOTAL: Final = Table("total", "run", (
     size("cleaner_heap_bytes", "bytes of the broker's heap that the buffers of the log cleaner "
          "take"),
     size("wanted_bytes", "bytes of --free", null="there is no --free"),
-    size("step_bytes", "bytes that the steps free"),
+    size("step_bytes", "bytes of the blocks that the steps free"),
     Column("offsets_file", Kind.STRING, "content of the file for kafka-delete-records.sh "
            "--offset-json-file", null="no step removes records"),
     Column("trim_command", Kind.STRING, "command that shows the same steps for a broker that is "

@@ -129,22 +129,31 @@ class Dump:
 
     def _without_others(self) -> Iterator[Object | Block | UnreadableError]:
         """Yield all objects but those that are left out because of another copy."""
-        head: Object | None = None
+        compares = self.once or self.missing is not None
+        heads: dict[str, Object] = {}
+        """File and batch that were not yielded yet: all of their records may be left out."""
         for item in self._all():
-            if isinstance(item, Block | UnreadableError) or item["type"] == "error":
+            if isinstance(item, Block | UnreadableError):
                 yield item
-            elif self.missing and item["type"] != "record":
-                # Of a batch, the other copy may have a part of the records.
-                head = item if item["type"] == "file" else head
-            elif item["type"] != "record":
+                continue
+            kind = item["type"]
+            if kind == "error" or not compares:
                 yield item
-            elif not (self.missing and not self.missing.takes(item)) and not (
-                self.once and self._was_yielded(item)
-            ):
-                if head:
-                    yield head
-                    head = None
+            elif kind == "file":
+                heads = {"file": item}
+            elif kind == "batch":
+                # Of a batch, the copy of --missing-in may have a part of the records.
+                heads |= {} if self.missing else {"batch": item}
+            elif kind != "record" or not self._is_left_out(item):
+                yield from heads.values()
+                heads = {}
                 yield item
+
+    def _is_left_out(self, record: Object) -> bool:
+        """Return whether another copy has the record."""
+        if self.missing and not self.missing.takes(record):
+            return True
+        return self.once and self._was_yielded(record)
 
     def _was_yielded(self, record: Object) -> bool:
         """Return whether another copy had the record; else remember it."""

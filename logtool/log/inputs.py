@@ -182,12 +182,17 @@ class OpenedPath:
             raise self.contents
         return self.contents
 
-    def chosen(self, selection: Selection) -> list[tuple[Path, PartitionDirectory]]:
-        """Return the partitions that are meant; UnreadableError as for `read`."""
+    def chosen(
+        self, selection: Selection, *, metadata_log: bool = False
+    ) -> list[tuple[Path, PartitionDirectory]]:
+        """Return the partitions that are meant; UnreadableError as for `read`.
+
+        With `metadata_log`, the metadata log may be one of them.
+        """
         return [
             (folder, directory)
             for folder, directory in self.read().partitions
-            if directory.topic != CLUSTER_METADATA
+            if (metadata_log or directory.topic != CLUSTER_METADATA)
             and selection.takes(directory)
             and self._means(folder)
         ]

@@ -8,6 +8,7 @@ cleanup.policy has no delete. Source: ``ReplicaManager.deleteRecordsOnLocalLog``
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +17,8 @@ from logtool.disk import files
 from logtool.errors import UsageError
 from logtool.formats.names import INTERNAL_TOPICS, TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
+from logtool.log.file import File
 from logtool.retention.run import PartitionRetention
 from logtool.space.usage import FREE_OF_COST, DirectoryUsage
 from logtool.times import rfc3339
@@ -42,7 +45,7 @@ class FreeingStep:
     topic: str | None
     partition: int | None
     bytes: int
-    """Bytes that it frees: of blocks for leftovers, of .log files for segments."""
+    """Bytes of the blocks that it frees."""
     segments: int = 0
     before_offset: int | None = None
     """Records below this offset go; None for leftovers."""
@@ -63,7 +66,8 @@ class CandidateSegment:
     log: int
     """Number of the log, in the order of the run."""
     row: int
-    size: int
+    bytes: int
+    """Bytes of the blocks of the files that go with it."""
 
 
 def leftovers(usages: Iterable[DirectoryUsage]) -> list[FreeingStep]:
@@ -77,15 +81,40 @@ def leftovers(usages: Iterable[DirectoryUsage]) -> list[FreeingStep]:
 
 
 def candidates(number: int, log: PartitionRetention) -> list[CandidateSegment]:
-    """Return the closed segments of one log that retention deletes, the oldest first."""
+    """Return the closed segments of one log that retention deletes, the oldest first.
+
+    UnreadableError if the partition dir cannot be listed.
+    """
     if not log.limits.deletes or log.directory.topic in INTERNAL_TOPICS:
         return []
-    found = []
+    found: list[CandidateSegment] = []
+    gone: list[list[File]] = []
     for row, segment in enumerate(log.segments[:-1]):
         if segment.deleted_ms is None:
             break
-        found.append(CandidateSegment(segment.deleted_ms, number, row, segment.size))
+        gone = gone or removed_files(log.listed)
+        if row < len(gone):  # a broker that runs may have deleted segments
+            found.append(CandidateSegment(segment.deleted_ms, number, row, blocks(gone[row])))
     return found
+
+
+def removed_files(partition: Partition) -> list[list[File]]:
+    """Return for each segment the files that go with it when the oldest segments are deleted.
+
+    These are its log and indexes, and the snapshots and indexes without a log that lie below the
+    next segment.
+    """
+    segments = partition.segments
+    bases = [one.base_offset for one in segments]
+    found = [[one.log, *one.indexes.values()] for one in segments]
+    for file in (*partition.orphans, *partition.snapshots) if found else ():
+        found[max(0, bisect_right(bases, file.name.offset or 0) - 1)].append(file)
+    return found
+
+
+def blocks(gone: Iterable[File]) -> int:
+    """Return the bytes of the blocks of files, or their sizes where blocks are not known."""
+    return sum(one.size if one.allocated is None else one.allocated for one in gone)
 
 
 def segment_steps(
@@ -98,9 +127,9 @@ def segment_steps(
     for one in sorted(among, key=lambda one: (one.deleted_ms, one.log, one.row)):
         if wanted <= 0:
             break
-        wanted -= one.size
+        wanted -= one.bytes
         rows[one.log] = one.row + 1
-        freed[one.log] = freed.get(one.log, 0) + one.size
+        freed[one.log] = freed.get(one.log, 0) + one.bytes
         latest[one.log] = one.deleted_ms
     return [
         FreeingStep(

@@ -171,7 +171,7 @@ class SpaceRun:
                 yield one
                 continue
             try:
-                root, chosen = one.read(), one.chosen(self._selection)
+                root, chosen = one.read(), one.chosen(self._selection, metadata_log=True)
             except UnreadableError as error:
                 yield error
                 continue
@@ -234,7 +234,10 @@ class SpaceRun:
             if self._options.free_bytes is not None:
                 self._logs.append(item)
                 if not is_tiered(logs.image, item.directory.topic):
-                    self._candidates += freeing.candidates(number, item)
+                    try:
+                        self._candidates += freeing.candidates(number, item)
+                    except UnreadableError as error:
+                        yield error
             yield from self._segments(number, device, item)
         buffers = (job.settings.of_broker(name) for name in (CLEANER_MAP, CLEANER_BUFFERS))
         has_cleaner = job.settings.of_broker(CLEANER).is_true

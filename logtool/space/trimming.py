@@ -48,6 +48,7 @@ from logtool.metadata.log_start import is_tiered
 from logtool.node.log_dir_state import LogDirState
 from logtool.retention.logs import ROWS, LiveLog, LiveLogs
 from logtool.retention.settings import RetentionSettings
+from logtool.space import freeing
 from logtool.space.freeing import HIGH_WATERMARK, FreeingStep, StepKind
 from logtool.space.run import SpaceOptions, SpaceRun, TopicSpace
 
@@ -325,10 +326,7 @@ def _trimmed(log: LiveLog, before: int) -> TrimmedDirectory | None:
         return None
     row = max(0, log.home.rows(FileKind.LOG_START_CHECKPOINT).get(log.key, 0))
     base, start = bases[count], max(row, bases[0])
-    gone: list[File] = []
-    for segment in partition.segments[:count]:
-        gone += [segment.log, *segment.indexes.values()]
-    gone += (one for one in (*partition.orphans, *partition.snapshots) if _offset(one) < base)
+    gone = [file for files_ in freeing.removed_files(partition)[:count] for file in files_]
     new_start = max(start, base)
     return TrimmedDirectory(
         kind=StepKind.SEGMENTS,
@@ -337,7 +335,7 @@ def _trimmed(log: LiveLog, before: int) -> TrimmedDirectory | None:
         partition=log.directory.partition,
         segments=count,
         files=len(gone),
-        bytes=_blocks(gone),
+        bytes=freeing.blocks(gone),
         log_start_offset=start,
         new_log_start_offset=new_start,
         changes=(*map(_removal, gone), *_epoch_change(partition, new_start)),
@@ -372,7 +370,7 @@ def _leftovers(step: FreeingStep) -> Iterator[TrimmedDirectory | LogtoolError]:
     if not isinstance(directory, names.PartitionDirectory):
         return
     if directory.kind is DirectoryKind.DELETE:
-        gone = [one for one in partition.files() if one not in partition.fixed.values()]
+        gone = list(partition.files())
     else:
         listed = [one.name for one in partition.leftovers]
         swaps = names.uncommitted_swaps(listed)
@@ -385,7 +383,7 @@ def _leftovers(step: FreeingStep) -> Iterator[TrimmedDirectory | LogtoolError]:
             partition=directory.partition,
             segments=0,
             files=len(gone),
-            bytes=_blocks(gone),
+            bytes=freeing.blocks(gone),
             log_start_offset=None,
             new_log_start_offset=None,
             changes=tuple(map(_removal, gone)),
@@ -423,11 +421,3 @@ def _root_changes(
 
 def _removal(file: File) -> Change:
     return Change(FileChange.REMOVE, file.path, Stamp(file.size, file.mtime_ns))
-
-
-def _blocks(gone: Iterable[File]) -> int:
-    return sum(one.size if one.allocated is None else one.allocated for one in gone)
-
-
-def _offset(file: File) -> int:
-    return file.name.offset or 0

@@ -43,6 +43,7 @@ class SpaceKind(StrEnum):
     STRAY = "stray"
     FUTURE = "future"
     METADATA_LOG = "metadata-log"
+    """Segments, snapshots and small files of the metadata log, without its indexes."""
     OTHER = "other"
     """Snapshots, checkpoints, and files that Kafka does not write."""
 
@@ -144,11 +145,11 @@ def _kind(topic: str | None, kind: DirectoryKind, file: FileName, gone: set[str]
         return SpaceKind.DELETED
     if file.state not in _KEPT or file.name in gone:
         return SpaceKind.TEMPORARY
+    if file.kind in _INDEXES:
+        return SpaceKind.INDEX
     if topic == CLUSTER_METADATA:
         return SpaceKind.METADATA_LOG
-    if file.kind is FileKind.LOG:
-        return SpaceKind.LOG
-    return SpaceKind.INDEX if file.kind in _INDEXES else SpaceKind.OTHER
+    return SpaceKind.LOG if file.kind is FileKind.LOG else SpaceKind.OTHER
 
 
 def _add(bytes_: Bytes, status: os.stat_result) -> None:

@@ -53,7 +53,7 @@ _MOST_STRAIN = 20.0
 """Largest strain that counts: a slower pass was held up by something else for a moment."""
 _PASS_SECONDS = 0.1
 """Seconds of processor time for the pass: about thirty time slices on a busy machine."""
-_MANY = 500
+MANY = 500
 """Number of segments to recover from which on a start takes long, however small they are."""
 
 
@@ -102,7 +102,7 @@ def known(
     """
     if given:
         return ReadRates(given, given, given)
-    many = sum(forecast.recovered for forecast in forecasts) >= _MANY
+    many = sum(forecast.recovered for forecast in forecasts) >= MANY
     if not many and sum(forecast.bytes_read for forecast in forecasts) < PIECE:
         return None
     return measured(forecasts, disks, None if disks is None else memory_pass(_PASS_SECONDS))

@@ -1,4 +1,4 @@
-"""Batches that a client wrote to the wrong topic (KAFKA-19012).
+"""Batches that a client wrote to the wrong topic (KAFKA-19012), or that a log has twice.
 
 The CRC of a batch does not cover the topic. A Java client from 2.8 on could send the buffer of one
 partition to another one, where the leader accepts it if it knows nothing of the producer. Then two
@@ -11,6 +11,10 @@ continue the sequence in both topics, so nothing is reported about them. Nor is 
 batch that a broker took for another topic because it happens to continue the sequence there, or is
 the first one of its producer in both. Where compaction or retention may have removed the batches
 before, nothing is reported either.
+
+A log that has such a batch twice is never sound: the leader refuses a batch of a producer that it
+already has, as long as it knows the producer, and a producer that begins its sequence again writes
+other timestamps, and so another CRC. Copies with the same offsets are of one append.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,6 +37,7 @@ from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 
 CODE = "batch/other-topic"
+TWICE = "batch/twice"
 _PRIMES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 _SEQUENCES = 2**31
 """Number of sequence numbers of a producer: after the last one comes 0 again."""
@@ -105,13 +110,17 @@ class WrongTopics:
                     continue
                 places.append(place)
                 hashes.append(np.concatenate([_NONE, *map(_hashes, self._tables(place))]))
-            wanted, suspected = _in_two_topics(places, hashes)
+            wanted = np.concatenate([_in_two_topics(places, hashes), *map(_repeated, hashes)])
             found: list[_Suspect] = []
-            for number in suspected:
-                found += self._suspects(places[number], wanted)
+            for place, own in zip(places, hashes, strict=True):
+                if np.isin(own, wanted).any():
+                    found += self._suspects(place, wanted)
         except OutOfTimeError:
             return
-        yield from _findings(found)
+        repeats = _repeats(found)
+        again = {id(one) for one, _ in repeats}
+        yield from _findings([one for one in found if id(one) not in again])
+        yield from (_twice(one, before) for one, before in repeats)
 
     def _places(self) -> Iterator[_Place | UnreadableError]:
         for one in inputs.open_each(self._paths, self._flavour):
@@ -207,8 +216,14 @@ def _hashes(table: BatchTable) -> Column:
     return found
 
 
-def _in_two_topics(places: Sequence[_Place], hashes: Sequence[Column]) -> tuple[Column, list[int]]:
-    """Return the hashes that occur in two topics, and the numbers of the places that have them."""
+def _repeated(hashes: Column) -> Column:
+    """Return the hashes that occur more than once in a partition."""
+    found, counts = np.unique(hashes, return_counts=True)
+    return found[counts > 1]
+
+
+def _in_two_topics(places: Sequence[_Place], hashes: Sequence[Column]) -> Column:
+    """Return the hashes that occur in two topics."""
     numbers: dict[str, int] = {}
     topics = [numbers.setdefault(one.directory.topic, len(numbers)) for one in places]
     sizes = list(map(len, hashes))
@@ -216,10 +231,7 @@ def _in_two_topics(places: Sequence[_Place], hashes: Sequence[Column]) -> tuple[
     order = np.argsort(every, kind="stable")
     topic = np.repeat(np.array(topics, np.int64), sizes)[order]
     same = every[order][1:] == every[order][:-1]
-    wanted = np.unique(every[order][1:][same & (topic[1:] != topic[:-1])])
-    if not len(wanted):
-        return wanted, []
-    return wanted, [at for at, one in enumerate(hashes) if np.isin(one, wanted).any()]
+    return np.unique(every[order][1:][same & (topic[1:] != topic[:-1])])
 
 
 def _key(table: BatchTable, row: int) -> tuple[int, int, int, int]:
@@ -281,9 +293,31 @@ def _findings(suspects: Sequence[_Suspect]) -> Iterator[Finding]:
                 f"(epoch {key[1]}, sequence {key[2]}), and is a batch that {where}: a client wrote "
                 "it to the wrong topic"
             )
-            yield Finding(CODE, text, one.position, None, one.first_offset, one.last_offset).placed(
-                one.segment.log.path,
-                topic=topic,
-                partition=one.place.directory.partition,
-                segment=one.segment.base_offset,
-            )
+            yield _placed(one, CODE, text)
+
+
+def _repeats(suspects: Sequence[_Suspect]) -> list[tuple[_Suspect, _Suspect]]:
+    """Return each batch that its own log has before, at another offset, with the first one."""
+    first: dict[tuple[Path, tuple[int, int, int, int]], _Suspect] = {}
+    pairs = [(one, first.setdefault((one.place.path, one.key), one)) for one in suspects]
+    return [(one, before) for one, before in pairs if one.first_offset != before.first_offset]
+
+
+def _twice(one: _Suspect, before: _Suspect) -> Finding:
+    """Return the finding about a batch that its own log has before."""
+    producer, epoch, sequence, _ = one.key
+    text = (
+        f"the batch at offset {one.first_offset} of producer {producer} (epoch {epoch}, "
+        f"sequence {sequence}) is in this log before, at offset {before.first_offset}"
+    )
+    return _placed(one, TWICE, text)
+
+
+def _placed(one: _Suspect, code: str, text: str) -> Finding:
+    """Return the finding about a batch."""
+    return Finding(code, text, one.position, None, one.first_offset, one.last_offset).placed(
+        one.segment.log.path,
+        topic=one.place.directory.topic,
+        partition=one.place.directory.partition,
+        segment=one.segment.base_offset,
+    )

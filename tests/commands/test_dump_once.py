@@ -1,6 +1,7 @@
 """`dump --once` prints a record once where several copies of a partition have it."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -36,6 +37,19 @@ def test_copies_of_a_hit_are_one_hit(run, nodes):
     counted = run("dump", "--key", key, "--once", "--count", "-f", "ndjson", *TOPICS, *nodes)
     (total,) = (one for one in counted.objects if one["type"] == "total")
     assert (total["records"], counted.objects[-1]["found"]) == (len(once), len(once))
+
+
+def test_only_files_and_batches_with_records_of_their_own_are_shown(run, nodes):
+    found = run("dump", "--once", "-f", "ndjson", *TOPICS, *nodes).objects
+    for above, one in pairwise(found):
+        if above["type"] in ("file", "batch"):
+            assert one["type"] == ("batch" if above["type"] == "file" else "record")
+            assert one["path"] == above["path"]
+    first = [one for one in found if one.get("path", "").startswith(str(nodes[0]))]
+    assert first == run("dump", "--once", "-f", "ndjson", *TOPICS, nodes[0]).objects[:-1]
+    again = run("dump", "--once", "--topic", "replica.in-sync", *nodes)
+    assert str(nodes[0]) in again.stdout
+    assert str(nodes[1]) not in again.stdout
 
 
 def test_another_partition_is_no_copy(run, nodes):

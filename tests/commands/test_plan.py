@@ -57,6 +57,25 @@ def test_verbose_lists_the_partitions_and_every_file(run, killed):
     assert "-v" not in result.stderr.split()
 
 
+def time_reasons(result):
+    """Return the lines that say why a plan has no start time."""
+    return [line for line in result.stderr.splitlines() if "not estimated" in line]
+
+
+def test_why_a_start_time_is_not_estimated(run, killed):
+    (line,) = time_reasons(run("plan", killed))
+    assert "4.0 MiB" in line
+    assert "--read-rate" in line
+    assert not time_reasons(run("plan", "--read-rate", "100M", killed))
+    (line,) = time_reasons(run("plan", "--strategy", "supplement", killed))
+    assert "--read-rate" not in line
+
+
+def test_a_loss_matters_more_than_why_a_time_is_absent(run, cut):
+    assert not time_reasons(run("plan", cut))
+    assert len(time_reasons(run("plan", "-v", cut))) == 1
+
+
 def test_a_torn_batch_is_cut_and_no_sound_record_is_lost(run, scenario):
     home = scenario("4.3.1/torn")
     result = run("plan", home)
@@ -375,6 +394,17 @@ def test_every_supported_version_of_kafka_is_taken(run, killed):
     """Tests of the loading show what differs between versions."""
     for version, status in (("3.9", 1), ("3.9.2", 1), ("4.3", 0), ("4.3.1", 0), ("4.4", 0)):
         assert run("plan", "--kafka-version", version, "-j", 1, killed).status == status
+
+
+def test_nothing_is_rebuilt_while_the_broker_refuses_to_start(run, killed):
+    def first(*words):
+        lines = run("plan", *words, killed).stderr.splitlines()
+        (files,) = (row for row, line in enumerate(lines) if " rebuilt or removed" in line)
+        return lines[:files]
+
+    assert first("--kafka-version", "4.3") == []
+    (line,) = first("--kafka-version", "3.9")
+    assert "refuses to start" in line
 
 
 WRONG = {

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from answers import last_line
 
 from logtool.disk import files
 from logtool.log import opening
@@ -75,6 +76,24 @@ def test_records_behind_a_gap_are_lost(run, home):
     (wal,) = result.of_type("wal")
     assert (result.status, wal["dropped_objects"], wal["fault"]) == (1, 3, None)
     assert any(one["lost_offsets"] for one in result.of_type("stream"))
+
+
+def test_the_last_lines_say_what_is_lost_and_the_next_command(run, home):
+    verify = f"logtool verify {home}/s3 {home}/meta"
+    sound = run("plan", home / "s3", home / "meta")
+    assert verify not in sound.stderr
+    assert plan(run, home).of_type("summary")[0]["next"] == []
+    the_wal(home)[-4].unlink()
+    result = run("plan", home / "s3", home / "meta")
+    assert result.stderr.splitlines()[-2].endswith(f": {verify}")
+    streams = [one for one in plan(run, home).of_type("stream") if one["lost_offsets"]]
+    assert {(one["topic"], one["lost_offsets"]) for one in streams} == {
+        ("__automq_cluster_events", 4), ("ledger", 4),
+    }  # fmt: skip
+    verdict = last_line(result)
+    assert " 8 offsets " in verdict
+    assert verdict.endswith(": __automq_cluster_events-0, ledger-0")
+    assert plan(run, home).of_type("summary")[0]["next"] == [verify]
 
 
 def test_a_damaged_wal_stops_the_node(run, home):

@@ -49,6 +49,21 @@ def test_a_dry_run_says_what_is_to_be_built_and_writes_nothing(run, home, index)
     assert fingerprint(home.parent) == before
 
 
+def test_explain_names_the_command_that_saves_the_next_start_from_reading_the_segment(
+    run, home, index
+):
+    (finding,) = run("verify", "-f", "ndjson", index.parent).of_type("finding")
+    assert f"logtool {NAME} --apply" in " ".join(run("explain", finding["code"]).stdout.split())
+
+    def recovered():
+        found = run("plan", "-f", "ndjson", index.parent).of_type("partition")
+        return [(one["recovered_segments"], one["lost_batches"]) for one in found]
+
+    assert recovered() == [(1, 0)]
+    assert run(NAME, "--apply", home).status == 0
+    assert recovered() == [(0, 0)]
+
+
 def test_with_apply_it_is_built_and_undo_takes_it_back(run, home, index, scenario):
     before = fingerprint(home)
     expected = scenario("4.3.1/killed-recovered") / index.parent.name / index.name

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from answers import numbers
 from bad_sectors import bad_sector
 from changes import disk_full
 from damage import cut, damage_file, flip, overwrite, remove_file, rename_file
@@ -257,6 +258,26 @@ def test_saved_records_are_written_as_lines(run, home):
         assert obj["records"] == len(lines) > 100
     manifest = (saved / "manifest.ndjson").read_text().splitlines()
     assert sum(json.loads(line)["type"] == "records" for line in manifest) == 3
+
+
+def test_the_records_written_and_left_out_are_counted(run, scenario, tmp_path):
+    names = ("codec-none-0", "tx.mixed-0", "__consumer_offsets-0")
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "home", *names)
+    objects, _ = salvage(run, home, "--records", "ndjson")
+    saved = {one["topic"]: one["records"] for one in objects.of_type("partition")}
+    written = {one["topic"]: one["records"] for one in objects.of_type("records")}
+    assert written.keys() == {"codec-none", "tx.mixed"}
+    markers = saved["tx.mixed"] - written["tx.mixed"]
+    assert markers > 0
+    target = tmp_path / "again"
+    shown = run("salvage", "--records", "ndjson", "--output", target, home)
+    (line,) = (one for one in shown.stderr.splitlines() if f"{target}/records;" in one)
+    internal = saved["__consumer_offsets"]
+    assert numbers(line.replace(str(target), "")) == [
+        sum(written.values()), 2, markers, internal, 1,
+    ]  # fmt: skip
+    plain = run("salvage", "--output", tmp_path / "plain", home)
+    assert "/records" not in plain.stderr
 
 
 def test_saved_records_are_written_as_parquet(run, home):

@@ -17,7 +17,8 @@ def ndjson(run, *arguments, status=0):
 
 def du(path: Path, *options: str) -> int:
     """Return the bytes of the files below a path, as `du` counts them."""
-    names = "\0".join(str(one) for one in path.rglob("*") if one.is_file()) + "\0"
+    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+    names = "\0".join(map(str, files)) + "\0"
     done = subprocess.run(
         ["du", "--files0-from=-", "--total", "--block-size=1", *options],
         input=names, capture_output=True, text=True, check=True,
@@ -43,6 +44,28 @@ def test_a_selection_counts_its_partitions_alone(run, clean):
     homes = sorted(clean.glob("codec-none-*"))
     assert topic["partitions"] == len(homes) == 3
     assert topic["disk_bytes"] == sum(map(du, homes))
+
+
+def test_the_metadata_log_is_selected_and_its_indexes_are_no_log(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    folder = home / "__cluster_metadata-0"
+    for one in folder.glob("*index"):  # a broker that was killed left them preallocated
+        one.write_bytes(bytes(65536))
+    whole = {one["topic"]: one for one in ndjson(run, home).of_type("topic")}
+    for words in (["--topic", "__cluster_metadata", home], [folder]):
+        (topic,) = ndjson(run, *words).of_type("topic")
+        assert {**topic, "schema": None} == {**whole["__cluster_metadata"], "schema": None}
+        assert topic["by_kind"]["index"] == sum(map(du, folder.glob("*index"))) >= 131072
+        assert topic["by_kind"]["metadata-log"] == du(folder) - topic["by_kind"]["index"]
+
+
+def test_trim_removes_the_bytes_that_the_steps_free(run, clean):
+    steps = ndjson(run, "--free", "1T", clean, status=1).of_type("step")
+    trimmed = run("trim", "-f", "ndjson", "--free", "1T", clean).of_type("trimmed")
+    names = ("kind", "path", "bytes", "segments")
+    freed, removed = ([tuple(one[n] for n in names) for one in found] for found in (steps, trimmed))
+    assert freed == removed
+    assert {one["kind"] for one in trimmed} == {"leftovers", "segments"}
 
 
 def test_each_kind_has_its_files(run, copy_of):
@@ -115,12 +138,19 @@ def test_segments_come_in_the_order_of_retention_and_never_the_active_one(run, c
         one["path"]: one["settings"][0]["value"]
         for one in run("retention", "-f", "ndjson", "--at", at, clean).of_type("partition")
     }
-    sizes: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for one in closed:
         folder = one["path"].rpartition("/")[0]
         if "delete" in policies[folder]:
-            sizes[folder] = sizes.get(folder, 0) + one["size"]
-    assert {path: step["bytes"] for path, step in steps.items()} == sizes
+            counts[folder] = counts.get(folder, 0) + 1
+    assert {path: step["segments"] for path, step in steps.items()} == counts
+    for path, step in steps.items():
+        gone = [
+            one for one in Path(path).iterdir()
+            if one.suffix != ".deleted" and one.name[:20].isdigit()
+            and int(one.name[:20]) < step["before_offset"]
+        ]  # fmt: skip
+        assert step["bytes"] == sum(one.stat().st_blocks * 512 for one in gone) > 0
     (total,) = found.of_type("total")
     listed = json.loads(total["offsets_file"])
     assert listed["version"] == 1

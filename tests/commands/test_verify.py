@@ -144,6 +144,20 @@ def test_quiet_leaves_the_findings_and_the_errors(verify):
     assert result.stderr == "logtool: /data/other: Permission denied\n"
 
 
+def test_quiet_counts_the_warnings_that_it_does_not_show(verify):
+    few = verify([WARNING] * 3, "-q")
+    assert len(few.lines) == 3
+    many = verify([WARNING] * 5, "-q")
+    assert (len(many.lines), many.stderr) == (4, "")
+    assert {WARNING.code, "x5"} <= set(many.lines[-1].split())
+    assert " (2 " in many.lines[-1]
+    limited = verify([ERROR] * 5, "-q", "--max-findings", 1)
+    assert limited.lines[-1].split()[0] == "4"
+    for form in ("ndjson", "csv"):
+        objects = verify([WARNING] * 5, "-q", "-f", form).lines
+        assert len(objects) == 6, "each warning, and the summary or the heading"
+
+
 def test_max_findings_limits_what_is_printed_and_not_what_is_counted(verify):
     result = verify([ERROR] * 5, "--max-findings", 2, "-f", "ndjson")
     assert len(result.of_type("finding")) == 2

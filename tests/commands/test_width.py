@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import sys
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 import tabulate
@@ -139,6 +141,46 @@ def test_the_history_of_a_share_group_has_the_time_on_every_terminal(on_terminal
     first = datetime.fromtimestamp(FIRST_MS / 1000, UTC)
     assert {row[1][:19] for row in rows} == {f"{first:%Y-%m-%dT%H:%M:%S}"}
     assert all(len(line) <= 80 for line in shown.split("\n"))
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+def test_a_command_stands_whole_below_a_table(on_terminal, copy_of, run, width):
+    home = copy_of("4.3.1/killed")
+    for one in home.glob("__transaction_state-*"):
+        shutil.rmtree(one)
+    words = ("txns", "--open", "--now", "2026-11-21T02:00:00Z", home)
+    commands = {one["ask"] for one in run(*words, "-f", "ndjson").of_type("transaction")}
+    assert len(commands) == 3
+    _, shown = on_terminal(width, *words, "--no-progress")
+    assert commands <= {line.strip() for line in shown.split("\n")}
+    _, wide = on_terminal(width, *words, "--no-progress", "--wide")
+    assert sum(line.count("find-hanging") for line in wide.split("\n")) == 4, "one for each row"
+
+
+def headings(shown):
+    """Return the titles of the tables of a screen."""
+    lines = shown.split("\n")
+    return [above.split() for above, line in pairwise(lines) if re.fullmatch(r"-+(  -+)+", line)]
+
+
+def test_the_columns_with_the_answer_are_on_every_terminal(on_terminal, scenario, copy_of):
+    killed = copy_of("4.3.1/killed")
+    folder, crash = killed / "tx.mixed-0", scenario("automq/broker-crash")
+    commands = (
+        ("dump", "--count", killed),
+        ("lookup", "--timestamp", "2026-11-21T01:31:58.500Z", folder),
+        ("plan", crash / "s3", crash / "meta"),
+        ("txns", "--open", killed),
+    )
+    shown = [on_terminal(80, *words, "--no-progress")[1] for words in commands]
+    _, entries = on_terminal(80, "dump-index", "--join-log", folder / f"{0:020d}.index")
+    assert [one[-1] for one in headings(entries)] == ["verdict"]
+    counted, looked, plan, txns = shown
+    assert all(one[-1] == "path" for one in headings(counted))
+    assert [one for one in headings(looked) if {"position", "timestamp"} <= set(one)]
+    assert f"{0:020d}.log" in looked
+    assert [one[-1] for one in headings(plan)] == ["lost_offsets", "undone_log_start"]
+    assert all("producer_id" in one for one in headings(txns))
 
 
 def test_a_note_is_shown_before_anything_that_may_give_way():

@@ -2,4 +2,4 @@
 # Asked: which transaction holds them up, since when, and how is it ended?
 # Shows: hanging
 # Shows: kafka-transactions.sh
-logtool txns --open --now 2026-11-21T02:00:00Z --wide data
+logtool txns --open --now 2026-11-21T02:00:00Z data

@@ -98,6 +98,27 @@ def test_where_retention_or_compaction_may_have_removed_batches_nothing_is_said(
     assert found(tmp_path) == []
 
 
+def test_a_batch_that_a_log_has_twice_is_found(write, tmp_path):
+    home = write("orders-0", *own(0, 1, 2), astray(3, 1), *own(3, 4, first=4), astray(6, 1))
+    write("audit-0", *own(0, 1, 2, 3, 4))
+    size = len(own(0)[0])
+    assert found(tmp_path) == [
+        ("batch/twice", "orders-0", 3, 3 * size), ("batch/twice", "orders-0", 6, 6 * size),
+    ]  # fmt: skip
+    assert [one.segment for one in WrongTopics([home])] == [0, 0]
+
+
+def test_equal_records_that_a_producer_may_write_twice_are_no_fault(write, tmp_path):
+    plain = [batch(at, -1, -1, "x", time=0) for at in range(2)]
+    # After its state was removed with the records, an old client begins again at sequence 0.
+    again = [batch(2, 5, 0, "own 5 0", time=9), batch(3, 5, 0, "own 5 0", epoch=1, time=9)]
+    write("orders-0", *plain, *again)
+    # A crash may leave two segments with the same offsets.
+    home = write("overlap-0", *own(0, 1, 2))
+    (home / f"{1:020d}.log").write_bytes(b"".join(own(0, 1, 2)[1:]))
+    assert found(tmp_path) == []
+
+
 def test_a_producer_that_begins_a_new_epoch_continues(write, tmp_path):
     bumped = batch(2, 5, 0, "again", epoch=1)
     write("orders-0", *own(0, 1), bumped)
