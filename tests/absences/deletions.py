@@ -123,7 +123,7 @@ def cut_rows(path: Path, chosen: Callable[[list[str]], bool]) -> None:
     if len(kept) < len(rows):
         path.unlink()
         path.write_text("\n".join([version, str(int(count) - len(rows) + len(kept)), *kept, ""]))
-        # Nobody edits the file in the second in which the broker stops.
+        # The file is edited some time after the stop.
         later = path.stat().st_mtime + 60
         os.utime(path, (later, later))
 
