@@ -188,7 +188,7 @@ class CoordinatorLog:
         self._add(findings.damaged(batch.reason, batch.position, batch.size), segment)
 
     def lose_end(self, lost: range, was: str) -> None:
-        """Take that these offsets are not there any more; `was` names the offset that they reached.
+        """Take that these offsets are not there any more; `was` says what shows where they ended.
 
         They were acknowledged, or the broker had flushed them.
         """

@@ -21,9 +21,9 @@ def damaged(reason: str, position: int, length: int) -> Finding:
 
 
 def lost_end(lost: range, was: str) -> Finding:
-    """Return the finding for a log that ends below its high watermark, or its recovery point."""
+    """Return the finding for a log that ends below an offset; `was` says what shows that offset."""
     text = (
-        f"the log ends at offset {lost.start}, but its {was} was {lost.stop}: "
+        f"the log ends at offset {lost.start}, but {was} {lost.stop}: "
         f"the entries in {wording.offsets(lost.start, lost.stop - 1)} are not known"
     )
     return Finding(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.checks import compaction, internal_topics
+from logtool.checks import compaction, internal_topics, log_absence
 from logtool.checks.fast_path import PlainPartitions, may_look
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.plain_files import PlainFiles
@@ -27,7 +27,6 @@ from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, T
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
-from logtool.log.claims import ClaimKind
 from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
@@ -131,7 +130,7 @@ class TransactionsRun:
             if home and isinstance(listed, Partition):
                 lost, was = _lost(home, listed, log.end_offset)
                 if lost:
-                    log.lose_end(lost, was.value)
+                    log.lose_end(lost, was)
         if set(self.paths) == self._homes.keys():
             here = {log.number for log in self.joining.logs}
             nodes = internal_topics.kafka_nodes(self._homes.values(), {})
@@ -281,17 +280,22 @@ def _watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPart
         return {}
 
 
-def _lost(home: LogDir, listed: Partition, end: int) -> tuple[range | None, ClaimKind]:
-    """Return the offsets that a log lost at its end, by its watermark or its recovery point."""
+def _lost(home: LogDir, listed: Partition, end: int) -> tuple[range | None, str]:
+    """Return the offsets that a log lost at its end, and what shows where it ended."""
     lost = lost_end.lost(home, _watermarks(home, []), listed, end)
     if lost:
-        return lost, ClaimKind.HIGH_WATERMARK
+        return lost, "its high watermark was"
     kind, flushed = FileKind.RECOVERY_POINT_CHECKPOINT, None
     with suppress(UnreadableError):
         flushed = home.rows(kind).get((listed.topic or "", listed.number or 0))
     point = flushed.offset if flushed else 0
-    witness = lost_end.witness(home, kind)
-    return lost_end.lost_offsets(witness, listed, end, point), ClaimKind.RECOVERY_POINT
+    lost = lost_end.lost_offsets(lost_end.witness(home, kind), listed, end, point)
+    if lost:
+        return lost, "its recovery point was"
+    found = log_absence.missing_end(listed, end, clean=home.is_clean)
+    if found is None or found.last_offset is None:
+        return None, ""
+    return range(end, found.last_offset + 1), "other files of the partition show the offset"
 
 
 def _only(listed: Partition, path: Path) -> Partition:

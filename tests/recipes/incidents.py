@@ -22,10 +22,13 @@ def stopped(work: Path) -> Path:
 
 
 def forgotten(work: Path) -> None:
-    """Empty the coordinators' logs, so that no coordinator ends the open transactions."""
+    """Empty the coordinators' logs, so that no coordinator ends the open transactions.
+
+    They are those of a topic that was made again: no file shows that they had records.
+    """
     data = killed(work)
     for folder in data.glob("__transaction_state-*"):
-        for file in folder.glob("*.snapshot"):
+        for file in (*folder.glob("*.snapshot"), folder / "leader-epoch-checkpoint"):
             file.unlink()
         for log in folder.glob("*.log"):
             log.write_bytes(b"")

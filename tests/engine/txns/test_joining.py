@@ -109,8 +109,11 @@ def test_a_marker_of_transaction_version_2_is_known_by_its_epoch(copy_of):
     with LogFile(path) as file:
         last = max(int(chunk.table.position[-1]) for chunk in read_batches(file, base_offset=0))
     path.write_bytes(path.read_bytes()[:last])
-    (home / "replication-offset-checkpoint").unlink()  # which knows of the record behind it
+    # These know of the record behind it.
+    (home / "replication-offset-checkpoint").unlink()
     (home / "recovery-point-offset-checkpoint").unlink()
+    for snapshot in path.parent.glob("*.snapshot"):
+        snapshot.unlink()
     job = run(home)
     (one,) = job.joining.joined()
     assert (one.entry.state, one.entry.transaction_version) == ("PrepareCommit", 2)
@@ -127,6 +130,20 @@ def test_what_no_entry_knows_hangs_once_it_is_old(coordinated):
     assert relations(job)[1009] == {(Relation.NO_ENTRY, TransactionState.OPEN)}
     assert codes(job) == []
     assert codes(run(home)) == ["transaction-state/abandoned"] * 4
+
+
+@pytest.mark.parametrize("left", ["leader-epoch-checkpoint", "nothing"])
+def test_a_log_of_a_coordinator_that_was_emptied_knows_of_no_transaction(coordinated, left):
+    home = coordinated()
+    for folder in home.glob("__transaction_state-*"):
+        (folder / FIRST).write_bytes(b"")
+        kept = "0\n2\n0 0\n2 19\n" if left != "nothing" else "0\n0\n"
+        (folder / "leader-epoch-checkpoint").write_text(kept)
+    job = run(home)
+    unknown = {(Relation.NOT_HERE, TransactionState.UNKNOWN)}
+    hanging = {(Relation.NO_ENTRY, TransactionState.HANGING)}
+    assert relations(job)[1009] == (hanging if left == "nothing" else unknown)
+    assert codes(job).count("transaction-state/damaged") == (0 if left == "nothing" else 2)
 
 
 def test_partitions_of_the_topic_that_are_elsewhere_may_have_the_entry(killed):
