@@ -147,8 +147,8 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             yield f"the steps free {text.size(total.step_bytes)}", None
         if total.offsets_file is not None:
             yield (
-                "these commands delete the records of these segments now, on a running cluster, "
-                "and they are lost:",
+                "on a running cluster, these commands delete the records of these segments; no "
+                "command brings them back:",
                 None,
             )
             yield f"  echo {shell.quote(total.offsets_file)} > offsets.json", None

@@ -62,7 +62,7 @@ def check_single_file(
     elif name.kind in small_files.CHECKABLE:
         yield from small_files.check_file(file)[1]
     elif name.kind is not FileKind.LOCK:
-        raise UnreadableError(path, "does not have a name that Kafka gives to a file")
+        raise UnreadableError(path, "its name is not that of a file of Kafka")
 
 
 def _in_segment(

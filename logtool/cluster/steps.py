@@ -235,7 +235,8 @@ def _start(
             else ""
         )
         yield _draft(
-            f"start broker {wave.node}{but}: it loses least in {count}{lost}. Wait until the "
+            f"start broker {wave.node}{but}: as the leader, broker {wave.node} loses least in "
+            f"{count}{lost}. Wait until the "
             "sessions of the other brokers have ended (broker.session.timeout.ms), and look which "
             "partitions have no leader",
             f"kafka-topics.sh {_SERVER} --describe --unavailable-partitions",

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 
 from logtool.disk import files, shell
 from logtool.errors import NothingMatchedError, UnreadableError
-from logtool.formats import names
+from logtool.formats import names, wording
 from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
@@ -240,10 +240,8 @@ def kind_of(
     if log_dirs := _log_dirs_among(folders):
         shown = " ".join(shell.path(folder) for folder in log_dirs[:_MOST_NAMED])
         more = " ..." if len(log_dirs) > _MOST_NAMED else ""
-        text = (
-            f"nothing matched: this is not a log dir, but holds {len(log_dirs)} log dirs; "
-            "give these instead: "
-        )
+        count = wording.count(len(log_dirs), "log dir")
+        text = f"nothing matched: this is not a log dir, but holds {count}; give instead: "
         raise NothingMatchedError(path, f"{text}{shown}{more}")
     if any(_is_like_partition(folder) for folder in folders):
         return PathKind.LOG_DIR
