@@ -213,8 +213,8 @@ def rebuild_plan(
       offsets        no segment has some offsets between the first and the last
 
     If a partition lacks something, its records can still be read from the objects, and produced to
-    a topic of another cluster. With a log dir that has a copy, 'logtool salvage' saves both parts
-    as one log.
+    a topic of another cluster. 'logtool salvage' saves them, with a log dir that has a copy both
+    parts as one log.
 
     Exit status:
       0    complete, whatever is lacking

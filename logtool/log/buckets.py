@@ -29,20 +29,22 @@ def is_bucket(path: Path) -> bool:
 def is_tier(path: Path) -> bool:
     """Return whether objects of tiered storage lie below a directory, by names alone."""
     try:
-        return _is_above_objects(path, ())
+        found = [entry.name for entry in files.list_dir(path)]
+        if holds_partition_files(found) or any(map(is_root_file, found)):
+            return False
+        real = files.real_path(path)
+        return _is_above_objects(path, (real.parent.name, real.name), _DEPTH)
     except UnreadableError:
         return False
 
 
-def _is_above_objects(path: Path, parents: tuple[str, ...]) -> bool:
+def _is_above_objects(path: Path, parents: tuple[str, ...], depth: int) -> bool:
     entries = files.list_dir(path)
-    found = [entry.name for entry in entries]
-    if not parents and (holds_partition_files(found) or any(map(is_root_file, found))):
-        return False
-    for name in found:
-        key = "/".join([*parents, name])
+    for entry in entries:
+        key = "/".join([*parents, entry.name])
         if any(rsm_names.parse(plugin, key) for plugin in rsm_names.Plugin):
             return True
     folders = [entry.name for entry in entries if files.is_dir(entry)][:_MOST_OPENED]
-    deeper = len(parents) < _DEPTH
-    return deeper and any(_is_above_objects(path / one, (*parents, one)) for one in folders)
+    return depth > 0 and any(
+        _is_above_objects(path / one, (*parents, one), depth - 1) for one in folders
+    )

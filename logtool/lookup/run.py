@@ -204,8 +204,9 @@ def partition_of(
     if not found:
         raise NothingMatchedError(path, f"nothing matched {selection}".rstrip())
     # Redpanda's partition folders have the same names in each topic.
-    parts = 2 if listed.flavour is REDPANDA else 1
-    shown = ", ".join("/".join(folder.parts[-parts:]) for folder in found[:_MOST_NAMED])
+    is_redpanda = listed.flavour is REDPANDA
+    texts = [f"{one.parent.name}/{one.name}" if is_redpanda else one.name for one in found]
+    shown = ", ".join(texts[:_MOST_NAMED])
     more = ", ..." if len(found) > _MOST_NAMED else ""
     raise UsageError(
         f"{path}: is a log dir with {len(found)} matching partitions ({shown}{more}); "

@@ -59,6 +59,13 @@ class SegmentContent:
     """Leader epochs with their first offsets; None if they could not be read."""
     manifest: SegmentManifest | None = None
 
+    @property
+    def manifest_range(self) -> tuple[int, int] | None:
+        """Return the first and the last offset in the manifest; None if it does not say."""
+        segment = self.manifest.segment if self.manifest else None
+        start, end = (segment or {}).get("startOffset"), (segment or {}).get("endOffset")
+        return (start, end) if type(start) is int and type(end) is int else None
+
 
 class _Unpacked:
     """The log of a segment whose chunks are compressed: bytes at positions."""

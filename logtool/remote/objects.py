@@ -38,12 +38,17 @@ class ObjectSet:
 
 
 def listed(plugin: Plugin, prefix: Path) -> Iterator[RemoteObject | tuple[Path, int]]:
-    """Yield the objects below a prefix, and path and size of everything else; UnreadableError."""
+    """Yield the objects below a prefix, and path and size of everything else; UnreadableError.
+
+    The prefix may be the folder of a topic or of a partition.
+    """
+    real = files.real_path(prefix)
+    above = "/".join([real.parent.name, real.name])
     for key, size in files.files_below(prefix):
         path = prefix
         for part in key.split("/"):
             path = path / part
-        name = rsm_names.parse(plugin, key)
+        name = rsm_names.parse(plugin, f"{above}/{key}")
         yield RemoteObject(path, size, name) if name else (path, size)
 
 
