@@ -13,6 +13,7 @@ from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
 from logtool.checks.unfinished_output import check_output
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Broker
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
@@ -28,7 +29,7 @@ from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
 from logtool.node.settings import Settings
 from logtool.node.surroundings import Surroundings
-from logtool.startup import strays
+from logtool.startup import index_cache, strays, tiering
 from logtool.startup.request import LoadRequest
 from logtool.startup.strays import StrayOutcome
 
@@ -80,6 +81,7 @@ class LogDirStart(LogDirState):
         self._note_checkpoints()
         self._note_metadata()
         self._note_names()
+        self._note_index_cache()
 
     @property
     def is_offline(self) -> bool:
@@ -223,6 +225,9 @@ class LogDirStart(LogDirState):
                 topic, number = finding.topic, finding.partition
                 path = verdict.log_dir / f"{topic}-{number}"
                 text = text.removeprefix(f"{topic}-{number} ")
+                if self._is_tiered(topic):
+                    is_lost = verdict.effect is Effect.LOST
+                    text += f"; {tiering.AS_LEADER if is_lost else tiering.AS_FOLLOWER}"
             is_absence = verdict.effect in (Effect.LOST, Effect.ABSENT, Effect.UNKNOWN)
             (self.absences if is_absence else self.notes).append(
                 Action(
@@ -279,6 +284,19 @@ class LogDirStart(LogDirState):
             if finding.broker is Broker.REFUSES:
                 path, text = finding.path or where, finding.message
                 self.notes.append(Action(action="refuse", path=path, reason=text))
+
+    def _note_index_cache(self) -> None:
+        """Note what becomes of the indexes of remote segments."""
+        static, where = self.node.static, self.log_dir.path
+        first = own_file.first_log_dir(static)
+        is_read = first is None or first == files.real_path(where)
+        is_off = own_file.switch(static, own_file.REMOTE_STORAGE) is False
+        if self._in_raft or self.is_offline or is_off or not is_read:
+            return
+        try:
+            self.notes += index_cache.actions(where, self.node.kafka)
+        except UnreadableError as error:
+            self.unread.append(error)
 
     def _fate(self, path: Path, directory: PartitionDirectory) -> StrayOutcome | None:
         """Return the outcome for a directory that the metadata log does not know."""
