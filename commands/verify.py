@@ -116,6 +116,11 @@ def verify(
     finds such a batch while both partitions hold it, if the producer was idempotent and the batch
     breaks its sequence in the wrong partition.
 
+    Tiered storage:
+
+    If PATH has the prefix of objects, they are checked as 'logtool remote verify' does: compared
+    with the records of __remote_log_metadata in the log dirs given with them, or by themselves.
+
     Spark:
 
     With --engine spark the executors of a Spark cluster check the segments. The findings and their

@@ -258,8 +258,8 @@ def kind_of(
         raise NothingMatchedError(
             path,
             "nothing matched: below this directory are objects of tiered storage; only dump, gaps, "
-            "groups, lookup, salvage, stat and txns read them as logs, and 'logtool remote verify' "
-            "checks them",
+            "groups, lookup, salvage, stat and txns read them as logs, and verify and 'logtool "
+            "remote verify' check them",
         )
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"

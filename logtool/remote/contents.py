@@ -17,7 +17,7 @@ from logtool.disk import files
 from logtool.disk.assembled import AssembledFile, AssembledPath, AssembledTree, Entries
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Broker, Finding, Remedy
 from logtool.formats import (
     leader_epoch_checkpoint,
     names,
@@ -253,7 +253,10 @@ def _suffix(kind: FileKind) -> str:
 def _placed(
     item: Finding | UnreadableError, by_path: dict[str, Piece]
 ) -> Finding | UnreadableError:
-    """Return a finding with the object that it is about, and the position there."""
+    """Return a finding with the object that it is about, and the position there.
+
+    No start of a broker reads objects, and no command changes them.
+    """
     piece = by_path.get(str(item.path))
     if piece is None:
         return item
@@ -262,7 +265,10 @@ def _placed(
     position = None
     if item.position is not None and not piece.packed:
         position = item.position + piece.shift
-    return replace(item, path=piece.source, position=position)
+    return replace(
+        item, path=piece.source, position=position, next=None, broker_override=Broker.NEVER,
+        remedy_override=Remedy.REPLICA,
+    )  # fmt: skip
 
 
 def _check_small(found: ObjectSet, kind: str, piece: Piece, result: SegmentContent) -> None:

@@ -74,6 +74,8 @@ class RemoteVerification:
     """Segments that are not compared with records, which are elsewhere; filled."""
     _known: dict[PartitionId, RemotePartition] = field(default_factory=dict)
     _logs: set[int] = field(default_factory=set)
+    _seen: set[PartitionId] = field(default_factory=set)
+    """Partitions with objects so far."""
 
     def __iter__(self) -> Iterator[CheckedRemoteSegment | Finding | UnreadableError]:
         for item in self._all():
@@ -156,7 +158,8 @@ class RemoteVerification:
                 faults.append(findings.missing(name.segment_id, lacking))
             faults += self._against(group, result, metadata)
             faults += result.findings
-        self.summary.partitions += not self.summary.segments
+        self.summary.partitions += name.partition_id not in self._seen
+        self._seen.add(name.partition_id)
         self.summary.segments += 1
         if result.report:
             self.summary.batches += result.report.batches
@@ -189,7 +192,7 @@ class RemoteVerification:
             finding = findings.object_size(result.log_size or 0, metadata.size, why)
             yield finding.placed(log.path)
         report = result.report
-        if report and log and not report.damaged:
+        if report and report.scanned and log and not report.damaged:
             first, last = report.first_offset, report.last_offset
             if first is None or last is None or first < start or last > end or (
                 known is None and first != start

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import aiven_objects
 import pytest
+from damage import flip
 from remote_events import FIRST_MS, ORDERS, EventLog, log_dir, segment_id
 
 from logtool.formats import leader_epoch_checkpoint, record, record_batch
@@ -228,6 +229,75 @@ def test_a_log_that_is_lost_is_named_without_a_local_copy(run, copy_of, given):
     found = run("dump", "--topic", "aged", "--partition", "1", "-f", "ndjson", *paths)
     assert lost
     assert (found.status, set(batch_offsets(found)["aged-1"])) == (4, set(range(9)) - lost)
+
+
+DANGLING = ["remote/dangling-copy"]
+"""The findings of the log dir and the objects as the broker left them."""
+
+
+def found_codes(found):
+    return sorted(one["code"] for one in found.of_type("finding"))
+
+
+def test_verify_checks_log_dirs_and_objects(run, tiers):
+    alone = run("verify", "-f", "ndjson", tiers / "data")
+    both = run("verify", "-f", "ndjson", tiers / "data", tiers / "objects")
+    assert (both.status, found_codes(both)) == (1, sorted(found_codes(alone) + DANGLING))
+    objects = run("verify", "-f", "ndjson", tiers / "objects")
+    assert (objects.status, found_codes(objects)) == (0, [])
+    totals = [one.of_type("summary")[0] for one in (alone, both, objects)]
+    assert totals[2]["partitions"] == len(TIERED)
+    for name in ("partitions", "segments", "batches", "bytes"):
+        assert totals[1][name] == totals[0][name] + totals[2][name]
+
+
+@pytest.mark.parametrize("level", ["quick", "batches", "records"])
+def test_verify_names_what_remote_verify_names(run, copy_of, level):
+    home = copy_of("tiered/4.3.1")
+    without_a_log(home)
+    kept = next(home.glob("objects/kept-0-*/*5-*.log"))
+    kept.write_bytes(flip(kept.read_bytes(), 100))
+    index = next(home.glob("objects/kept-0-*/*4-*.timeindex"))
+    index.write_bytes(index.read_bytes() + b"x")
+    words = ("-f", "ndjson", "--exclude-topic", "aborted")
+    alone = run("verify", "--level", level, *words, home / "data")
+    both = run("verify", "--level", level, *words, home / "data", home / "objects")
+    new = [one for one in both.of_type("finding") if str(home / "objects") in one["path"]]
+    assert len(new) == len(both.of_type("finding")) - len(alone.of_type("finding"))
+    crc = [] if level == "quick" else ["batch/crc"]
+    assert sorted(one["code"] for one in new) == [
+        *crc, "remote/missing-object", "time-index/length",
+    ]  # fmt: skip
+    # No command changes an object, and no start reads one.
+    assert {(one["broker"], one["next"]) for one in new} == {("never", None)}
+    assert not {one["remedy"] for one in new} & {"broker", "recover", "loss"}
+
+
+def test_verify_of_aivens_objects(run, tiers, tmp_path):
+    home = aiven_objects.write(tiers / "objects", tmp_path / "bucket", "kept")
+    given = ("-f", "ndjson", "--topic", "kept", home, tiers / "data")
+    assert found_codes(run("verify", *given)) == []
+    sorted(home.rglob("*.log"))[3].unlink()
+    assert found_codes(run("verify", *given)) == ["remote/missing-object"]
+
+
+def test_verify_without_records_is_incomplete(run, copy_of):
+    home = copy_of("tiered/4.3.1")
+    without_metadata(home)
+    found = run("verify", "-f", "ndjson", home / "data", home / "objects")
+    assert found.status == 4
+    assert [one["reason"] for one in found.of_type("error")] == ["nothing-matched"]
+
+
+@pytest.mark.parametrize("plugin", ["local", "aiven"])
+def test_scan_names_the_command_for_objects(run, tiers, tmp_path, plugin):
+    prefix = tiers / "objects"
+    if plugin == "aiven":
+        prefix = aiven_objects.write(prefix, tmp_path / "bucket", "kept")
+    found = run("scan", "--output", tmp_path / "out", tiers / "data", prefix)
+    assert found.status == 2
+    assert f"logtool remote verify --rsm {plugin} {prefix} {tiers / 'data'}" in found.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def store(home: Path, log: EventLog, number: int, bases: range, epochs, lineage=None) -> None:
