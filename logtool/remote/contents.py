@@ -175,6 +175,11 @@ def _aiven(found: ObjectSet, result: SegmentContent) -> dict[str, Piece]:
         finding = findings.bad_manifest(error.reason, error.position)
         result.findings.append(finding.placed(given.path))
         return {}
+    own_id, name = found.name.segment_id, manifest.segment_id
+    if name is not None and name != own_id:
+        finding = findings.other_manifest(own_id, name)
+        result.findings.append(finding.placed(given.path))
+        manifest = replace(manifest, segment=None)  # Its offsets are those of the other segment.
     result.manifest, result.log_size = manifest, manifest.log_size
     log, indexes = found.objects.get(LOG), found.objects.get("indexes")
     if log and log.size != manifest.object_size:
