@@ -6,7 +6,6 @@ request            the request for the load of one partition
 partition          the next start of one partition
 plain_partition    the same for a small partition without faults that was closed in order
 tiering            a start on a log whose first segments are in remote storage
-index_cache        the indexes of remote segments that a broker keeps on its disk
 unread             the segments that a start opens without reading them
 redpanda_start     the start of Redpanda on a partition
 redpanda_forecast  the forecast of that start

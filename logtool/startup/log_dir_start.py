@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
-from logtool.checks import file_names, root
+from logtool.checks import file_names, index_cache, root
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
 from logtool.checks.unfinished_output import check_output
-from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Broker
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
@@ -29,7 +28,7 @@ from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
 from logtool.node.settings import Settings
 from logtool.node.surroundings import Surroundings
-from logtool.startup import index_cache, strays, tiering
+from logtool.startup import strays, tiering
 from logtool.startup.request import LoadRequest
 from logtool.startup.strays import StrayOutcome
 
@@ -287,14 +286,12 @@ class LogDirStart(LogDirState):
 
     def _note_index_cache(self) -> None:
         """Note what becomes of the indexes of remote segments."""
-        static, where = self.node.static, self.log_dir.path
-        first = own_file.first_log_dir(static)
-        is_read = first is None or first == files.real_path(where)
-        is_off = own_file.switch(static, own_file.REMOTE_STORAGE) is False
-        if self._in_raft or self.is_offline or is_off or not is_read:
+        where = self.log_dir.path
+        if self._in_raft or self.is_offline or not index_cache.is_read(where, self.node.static):
             return
         try:
-            self.notes += index_cache.actions(where, self.node.kafka)
+            if cache := index_cache.read(where):
+                self.notes += tiering.cache_actions(cache, self.node.kafka)
         except UnreadableError as error:
             self.unread.append(error)
 

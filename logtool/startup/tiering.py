@@ -13,12 +13,15 @@ all segments of such a partition seconds after its start).
 
 from collections.abc import Iterator
 
-from logtool.actions import Action
+from logtool.actions import Action, FileChange
+from logtool.checks.index_cache import IndexCache
 from logtool.formats import wording
 from logtool.loading.result import LoadResult
 from logtool.metadata.image import MetadataImage
 from logtool.startup.request import LoadRequest
 
+_REMOVES_PASSING = (4, 1)
+"""The release since which a start deletes indexes that were to be deleted, and downloads."""
 AS_FOLLOWER = (
     "as a follower it takes leader epochs and producer snapshot from remote storage, and fetches "
     "from the local log start of the leader on"
@@ -52,6 +55,26 @@ def actions(request: LoadRequest, loaded: LoadResult) -> Iterator[Action]:
         text = f"{wording.offsets(log_start, local_start - 1)} are in remote storage alone, and "
         text += "the start reads nothing of them"
         yield Action(action="tiered", path=request.path, reason=text)
+
+
+def cache_actions(cache: IndexCache, kafka: tuple[int, int]) -> Iterator[Action]:
+    """Yield the actions of a start on the indexes of remote segments that the broker keeps."""
+    remove = str(FileChange.REMOVE)
+    removes_passing = kafka >= _REMOVES_PASSING
+    for path in cache.passing if removes_passing else ():
+        text = "was to be deleted, or its download was not finished"
+        yield Action(action=remove, path=path, reason=text)
+    for path in cache.incomplete:
+        text = "the broker fetches the three indexes of the segment again: one of them is missing"
+        yield Action(action=remove, path=path, reason=text)
+    for fault in cache.faults:
+        text = f"the broker does not start: {fault.message}; it fetches the index again if the file"
+        yield Action(action="refuse", path=fault.path or cache.path, position=fault.position,
+                     reason=f"{text} is moved away")  # fmt: skip
+    text = f"the start keeps the indexes of {wording.count(cache.kept, 'remote segment')}"
+    if cache.passing and not removes_passing:
+        text += f", and {wording.count(len(cache.passing), 'file')} that it no longer needs"
+    yield Action(action="tiered", path=cache.path, reason=text)
 
 
 def _leads(request: LoadRequest) -> bool | None:

@@ -159,6 +159,9 @@ def test_the_start_reads_the_index_cache(run, tmp_path: Path, name: str) -> None
     for file, content in contents.items():
         (home / INDEX_CACHE / file).write_bytes(content)
     assert of_cache(run, home) == expected
+    found = run("verify", "-f", "ndjson", home).of_type("finding")
+    refused = [Path(one["path"]).name for one in found if one["code"] == "data-dir/index-cache"]
+    assert refused == [name for name, action in expected.items() if action == "refuse"]
     assert sorted(path.name for path in (home / INDEX_CACHE).iterdir()) == sorted(contents)
 
 
