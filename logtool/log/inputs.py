@@ -232,6 +232,8 @@ def kind_of(
     if any(map(is_root_file, found)):
         return PathKind.LOG_DIR
     folders = [path / e.name for e in entries if files.is_dir(e)]
+    if folders and files.is_assembled(path):  # It holds nothing but partitions.
+        return PathKind.LOG_DIR
     if log_dirs := _log_dirs_among(folders):
         shown = " ".join(shell.path(folder) for folder in log_dirs[:_MOST_NAMED])
         more = " ..." if len(log_dirs) > _MOST_NAMED else ""

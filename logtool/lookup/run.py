@@ -204,8 +204,8 @@ def partition_of(
     if not found:
         raise NothingMatchedError(path, f"nothing matched {selection}".rstrip())
     # Redpanda's partition folders have the same names in each topic.
-    is_redpanda = listed.flavour is REDPANDA
-    texts = [f"{one.parent.name}/{one.name}" if is_redpanda else one.name for one in found]
+    above = [f"{one.parent.name}/" if listed.flavour is REDPANDA else "" for one in found]
+    texts = [f"{topic}{one.name}" for topic, one in zip(above, found, strict=True)]
     shown = ", ".join(texts[:_MOST_NAMED])
     more = ", ..." if len(found) > _MOST_NAMED else ""
     raise UsageError(

@@ -6,7 +6,8 @@ of the newest leader epoch: a replica without a local log takes them from there 
 `logtool.startup.tiering`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 
 from logtool.disk import files
@@ -26,6 +27,10 @@ from logtool.remote.segments import RemotePartition, RemoteSegment
 from logtool.remote.stored import TierPiece, TierStore, log_of, pieces_of, reason_unread
 
 _EPOCHS = "leader_epoch_checkpoint"
+_AT_ONCE = 32
+"""Segments behind a URL that are looked at at once."""
+_SMALL = 1024 * 1024
+"""Bytes of a log that is read without its index."""
 _NO_RECORD = -1
 """Stands for times and offsets that only records of a segment have."""
 
@@ -124,16 +129,38 @@ def _of_objects(
     topic = folder.rpartition("-")[0]
     remote = RemotePartition(topic, *partition_id)
     segments = []
-    for plugin, group in store.segments.get(partition_id, ()):
-        try:
-            segments.append(_segment(plugin, group, folder))
-        except UnreadableError as error:
-            problems.append(error)
+    for item in _each(store, folder, partition_id):
+        if isinstance(item, UnreadableError):
+            problems.append(item)
+        else:
+            segments.append(item)
     # A copy by a later leader takes the place of earlier ones.
     for one in sorted(segments, key=lambda one: (_last_epoch(one), one.end_offset)):
         remote.segments[one.segment_id] = one
         remote.timeline.append((SegmentState.COPY_FINISHED, one))
     return remote
+
+
+def _each(
+    store: TierStore, folder: str, partition_id: PartitionId
+) -> Iterator[RemoteSegment | UnreadableError]:
+    """Yield the segments of a partition, and errors; behind URLs several are read at once.
+
+    The time of such a read is mostly that of a round trip.
+    """
+    given = store.segments.get(partition_id, ())
+
+    def one(stored: tuple[Plugin, ObjectSet]) -> RemoteSegment | UnreadableError:
+        try:
+            return _segment(*stored, folder)
+        except UnreadableError as error:
+            return error
+
+    if not any(map(files.is_remote, store.prefixes)):
+        yield from map(one, given)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(one, given)
 
 
 def _segment(plugin: Plugin, group: ObjectSet, folder: str) -> RemoteSegment:
@@ -189,7 +216,7 @@ def _tail(base: int, there: Mapping[str, Piece]) -> tuple[int | None, int]:
     Only the batches behind the last entry of its offset index are read, if it leads to one.
     """
     log, position = there[LOG], 0
-    if "index" in there:
+    if "index" in there and log.size > _SMALL:
         index = offset_index.parse(files.read_small(there["index"].path, 2**31))
         if len(index) and 0 < index.positions[-1] < log.size:
             position = int(index.positions[-1])

@@ -21,7 +21,7 @@ from logtool.log.kafka import KAFKA
 from logtool.remote import contents, coverage, objects
 from logtool.remote.contents import ENCRYPTED, Piece, SegmentContent
 from logtool.remote.loading import MetadataLog, PartitionId
-from logtool.remote.objects import ObjectSet, RemoteObject
+from logtool.remote.objects import ObjectSet
 from logtool.remote.run import RemoteLineage
 from logtool.remote.segments import RemotePartition, RemoteSegment
 
@@ -58,14 +58,13 @@ class TierStore:
         """Return the objects by partition and segment id."""
         found: dict[tuple[PartitionId, str], tuple[Plugin, ObjectSet]] = {}
         for prefix in self.prefixes:
-            for plugin in Plugin:
-                try:
-                    listed = [one for one in objects.listed(plugin, prefix)
-                              if isinstance(one, RemoteObject)]  # fmt: skip
-                except UnreadableError as error:
-                    self.problems.append(error)
-                    break
-                for group in objects.grouped(listed):
+            try:
+                listed = objects.by_plugin(prefix)
+            except UnreadableError as error:
+                self.problems.append(error)
+                continue
+            for plugin, of_plugin in listed.items():
+                for group in objects.grouped(of_plugin):
                     key = group.name.partition_id, group.name.segment_id
                     if LOG in group.objects or key not in found:
                         found[key] = plugin, group

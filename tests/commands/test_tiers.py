@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import struct
 from pathlib import Path
 
 import aiven_objects
@@ -10,6 +11,7 @@ from damage import flip
 from remote_events import FIRST_MS, ORDERS, EventLog, log_dir, segment_id
 
 from logtool.formats import leader_epoch_checkpoint, record, record_batch
+from logtool.remote import alone
 
 MANIFEST = Path(__file__).resolve().parents[1] / "data" / "tiered" / "manifest.json"
 (ENTRY,) = json.loads(MANIFEST.read_text())
@@ -393,3 +395,22 @@ def test_a_partition_that_only_records_name_is_incomplete(run, tmp_path):
     found = run("stat", "-f", "ndjson", "--topic", "orders", "--partition", "1", bucket, home)
     assert found.status == 4
     assert segment_id(2) in found.stderr
+
+
+INDEXES = {"right": (8, 4), "in a batch": (8, 3.5), "beyond the end": (8, 99), "empty": None}
+"""The last entry of an offset index: relative offset, and the batch that it leads to."""
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_an_index_that_leads_to_the_last_batch_is_only_a_help(run, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(alone, "_SMALL", -1)
+    bucket = tmp_path / "bucket"
+    store(bucket, EventLog(), 0, range(0, 10, 2), [(0, 0)])
+    store(bucket, EventLog(), 1, range(10, 20, 2), [(0, 10)], [(0, 0)])
+    entry = INDEXES[name]
+    for path in bucket.glob("*/*.log"):
+        batch = path.stat().st_size // 5
+        data = struct.pack(">ii", entry[0], round(entry[1] * batch)) if entry else b""
+        path.with_suffix(".index").write_bytes(data)
+    found = dump(run, bucket)
+    assert (found.status, offsets(found)) == (0, {"orders-0": list(range(20))})
