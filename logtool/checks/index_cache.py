@@ -20,6 +20,7 @@ from logtool.formats import names
 from logtool.formats.java_text import parse_long, parse_uuid
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import LogDir
 from logtool.node import own_file
 
 _KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
@@ -41,24 +42,22 @@ class IndexCache:
     """Reasons for which the broker does not start."""
 
 
-def is_read(log_dir: Path, static: Mapping[str, str]) -> bool:
-    """Return whether a broker reads the directory in a log dir, as far as its own file says."""
-    first = own_file.first_log_dir(static)
-    is_off = own_file.switch(static, own_file.REMOTE_STORAGE) is False
-    return not is_off and first in (None, files.real_path(log_dir))
-
-
-def check(log_dir: Path, static: Mapping[str, str]) -> list[Finding]:
+def check(home: LogDir, static: Mapping[str, str]) -> list[Finding]:
     """Return why files of the directory stop the broker; UnreadableError."""
-    cache = read(log_dir) if is_read(log_dir, static) else None
+    cache = read(home, static)
     return cache.faults if cache else []
 
 
-def read(log_dir: Path) -> IndexCache | None:
-    """Return the directory in a log dir; None without one. UnreadableError."""
-    cache = IndexCache(log_dir / names.REMOTE_INDEX_CACHE)
-    if not files.has_dir(cache.path):
+def read(home: LogDir, static: Mapping[str, str]) -> IndexCache | None:
+    """Return the directory in a log dir; None if a broker reads none there. UnreadableError.
+
+    `static` are the settings in the broker's own file.
+    """
+    first = own_file.first_log_dir(static)
+    is_off = own_file.switch(static, own_file.REMOTE_STORAGE) is False
+    if not home.has_index_cache or is_off or first not in (None, files.real_path(home.path)):
         return None
+    cache = IndexCache(home.path / names.REMOTE_INDEX_CACHE)
     sets: dict[str, list[str]] = {}
     for entry in files.list_dir(cache.path):
         if entry.name.endswith(_PASSING):

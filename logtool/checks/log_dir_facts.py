@@ -50,7 +50,7 @@ class LogDirFacts:
             elif kind is FileKind.META_PROPERTIES:
                 self._meta = value
         try:
-            self.items += index_cache.check(self.home.path, self.settings.static)
+            self.items += index_cache.check(self.home, self.settings.static)
         except UnreadableError as error:
             self.items.append(error)
 

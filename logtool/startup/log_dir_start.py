@@ -286,11 +286,10 @@ class LogDirStart(LogDirState):
 
     def _note_index_cache(self) -> None:
         """Note what becomes of the indexes of remote segments."""
-        where = self.log_dir.path
-        if self._in_raft or self.is_offline or not index_cache.is_read(where, self.node.static):
+        if self.is_offline:
             return
         try:
-            if cache := index_cache.read(where):
+            if cache := index_cache.read(self.log_dir, self.node.static):
                 self.notes += tiering.cache_actions(cache, self.node.kafka)
         except UnreadableError as error:
             self.unread.append(error)
