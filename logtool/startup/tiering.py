@@ -7,8 +7,8 @@ on, or from the last remote offset (``follower.fetch.last.tiered.offset.enable``
 leader without a local log does nothing of that: its log begins empty, in a leader epoch of its own.
 It uses no segment beyond its end, and deletes those whose leader epochs are all older than its
 first one, whatever retention says. Source: ``LogLoader.load``, ``TierStateMachine``,
-``RLMExpirationTask.cleanupExpiredRemoteLogSegments`` (Kafka 3.9 and 4.2; a broker of 4.3.1 deleted
-all segments of such a partition seconds after its start).
+``RLMExpirationTask.cleanupExpiredRemoteLogSegments`` (Kafka 3.9 and 4.2; brokers of 3.9.2 and 4.3.1
+deleted all segments of such a partition seconds after their start).
 """
 
 from collections.abc import Iterator
