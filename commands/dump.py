@@ -155,6 +155,11 @@ def dump(
     LocalTieredStorage. An object that is missing or cannot be read is an error, and the status is
     4.
 
+    A partition without records in the log dirs is printed from its objects alone, by the leader
+    epochs that came with its last segment; so are all partitions if PATH is a prefix alone, or the
+    folder of a topic in it. Objects of deleted topics are left out if the log dirs have the
+    metadata log. Without it, two topics of the same name are an error; give the folder of one.
+
     Exit status:
       0    everything was printed, also if a search found nothing (see `found` in the summary)
       1    something is damaged; the readable part was printed

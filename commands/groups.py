@@ -139,6 +139,11 @@ def groups(
     With a bucket and the log dir of its metadata log as PATH, the command reads
     __consumer_offsets and the ends of the partitions as they are after the recovery of the WAL.
 
+    Tiered storage:
+
+    With the prefix of its objects and the log dirs of the cluster as PATH, the remote segments of a
+    partition are part of its log; see 'logtool dump --help'.
+
     Exit status:
       0    complete: nothing found at or above --fail-on
       1    findings at or above --fail-on

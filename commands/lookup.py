@@ -17,7 +17,7 @@ Place = Annotated[
     typer.Argument(
         metavar="PATH",
         help="A partition dir, or a log dir with --topic and --partition; or a bucket of AutoMQ "
-        "and the log dir of its metadata log; or log dirs and the objects of tiered storage. "
+        "and the log dir of its metadata log; or objects of tiered storage and log dirs. "
         "Default: the current directory.",
         show_default=False,
     ),

@@ -294,7 +294,7 @@ class Inputs:
     def with_buckets(self) -> "inputs.GivenPaths":
         """Return the same as `resolved`; log dirs include what a bucket of them has."""
         given = self.resolved()
-        if not (given.has_bucket_and_more or given.has_tier_and_more):
+        if not (given.has_bucket_and_more or given.has_tier):
             return given
         from logtool.remote import joining
 

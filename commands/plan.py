@@ -142,7 +142,11 @@ def plan(
     The log start of a tiered topic is the row in log-start-offset-checkpoint, below the first local
     segment. With -v the command names the offsets that are in remote storage alone, of which a
     start reads nothing, and a log without a local record: a follower takes leader epochs and
-    producer snapshot from remote storage, a leader begins with an empty log.
+    producer snapshot from remote storage. A leader without a local record and without leader epochs
+    begins a log of its own, and deletes the remote segments of the partition: this counts as lost.
+
+    The command checks the indexes in remote-log-index-cache as the start does: with one that is
+    damaged, or a file of another name, the broker does not start. Incomplete sets are deleted.
 
     Other ways of recovery:
 

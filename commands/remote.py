@@ -208,13 +208,14 @@ def rebuild_plan(
                      that begins with a copy of __cluster_metadata-0 has it
       records        segments have no record in the log dirs. Give the log dirs of all brokers
       leader-epochs  no local copy has all leader epochs of the segments. A new replica takes them
-                     from remote storage only if it is a follower
+                     from remote storage only if it is a follower; a leader without them deletes
+                     the segments
       objects        segments with a record lack objects
       offsets        no segment has some offsets between the first and the last
 
     If a partition lacks something, its records can still be read from the objects, and produced to
-    a topic of another cluster. With a log dir that has a copy, 'logtool salvage' saves both parts
-    as one log.
+    a topic of another cluster. 'logtool salvage' saves them, with a log dir that has a copy both
+    parts as one log.
 
     Exit status:
       0    complete, whatever is lacking

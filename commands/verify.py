@@ -117,6 +117,11 @@ def verify(
     breaks its sequence in the wrong partition. It also finds a batch of an idempotent producer that
     one log has twice, which no sound log has.
 
+    Tiered storage:
+
+    If PATH has the prefix of objects, they are checked as 'logtool remote verify' does: compared
+    with the records of __remote_log_metadata in the log dirs given with them, or by themselves.
+
     Spark:
 
     With --engine spark the executors of a Spark cluster check the segments. The findings and their

@@ -33,6 +33,7 @@ from typing import Any
 import cramjam
 
 from logtool.errors import FormatError
+from logtool.formats.java_text import parse_uuid
 from logtool.lazy_dataclass import dataclass
 
 VERSION = "1"
@@ -72,6 +73,13 @@ class SegmentManifest:
     def indexes_size(self) -> int:
         """Return the size of the object with the indexes."""
         return max((position + size for position, size in self.indexes.values()), default=0)
+
+    @property
+    def segment_id(self) -> str | None:
+        """Return the id of the segment; None if the manifest does not say."""
+        found = (self.segment or {}).get("remoteLogSegmentId")
+        text = found.get("id") if isinstance(found, dict) else None
+        return parse_uuid(text) if isinstance(text, str) else None
 
     def original_size(self, chunk: int) -> int:
         """Return the bytes of the log in a chunk."""

@@ -44,6 +44,11 @@ def lines(found: AfterStart | None) -> Iterator[str]:
             f"{text.count(first.partitions, 'partition')}, the oldest of {first.oldest}; "
             "logtool retention lists them"
         )
+    if first.copied:
+        yield (
+            f"{first.copied:,} of these go by local retention: each stays in remote storage, and "
+            "goes only if its copy is finished"
+        )
     for one in found.kept[:_MOST]:
         yield (
             f"{one.path.name} is not compacted: the transaction of producer {one.producer_id} is "

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from logtool.checks import index_sanity
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import kafka_lines
 from logtool.commands.printing.block_lines import BlockLines
@@ -23,7 +24,6 @@ from logtool.formats.names import FileKind, parse_partition_file
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import Summary
-from logtool.sanity import kafka_check
 
 _DUMPED = (".log", ".checkpoint", ".index", ".timeindex", ".txnindex", ".snapshot")
 _CHECKED = (".index", ".timeindex")
@@ -187,10 +187,10 @@ class _Job:
             return
         known = parse_partition_file(path.name)
         is_offsets = known.kind is FileKind.OFFSET_INDEX
-        if is_offsets and len(data) < kafka_check.ENTRY_SIZES[known.kind]:
+        if is_offsets and len(data) < index_sanity.ENTRY_SIZES[known.kind]:
             yield _line(f"{name} is empty.")
             return
-        check = kafka_check.check_offset_index if is_offsets else kafka_check.check_time_index
+        check = index_sanity.check_offset_index if is_offsets else index_sanity.check_time_index
         finding = check(lambda at, size: data[at : at + size], len(data), known.offset or 0)
         if finding is None:
             yield _line(f"{name} passed sanity check.")

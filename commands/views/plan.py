@@ -293,8 +293,8 @@ class PlanPrinter(ActionPrinter):
             yield f"{counts['ahead']:,} with batches that followers skip"
         if counts["stray"]:
             yield f"{counts['stray']:,} set aside as stray"
-        if counts["tiered"]:
-            yield f"{counts['tiered']:,} begin in remote storage (-v shows them)"
+        if tiered := counts["tiered"] - of_dirs["tiered"]:
+            yield f"{tiered:,} begin in remote storage (-v shows them)"
         if counts["purge"]:
             size = text.size(self._purged_bytes)
             yield f"{counts['purge']:,} being deleted with {size} (-v shows them)"

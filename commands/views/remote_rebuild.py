@@ -97,7 +97,8 @@ _ADVICE = {
     Lack.RECORDS: "all records in __remote_log_metadata: no tool of Kafka writes records for "
     "objects; restore the log dirs with that topic",
     Lack.LEADER_EPOCHS: "the leader epochs in a local copy: brokers look up segments by the epochs "
-    "of the leader's log, and a leader with an empty log has none of them; restore a partition dir",
+    "of the leader's log, and a leader with an empty log has none of them and deletes the "
+    "segments; restore a partition dir before the start",
     Lack.OBJECTS: "all objects: the records name segments that are not in the bucket",
     Lack.OFFSETS: "all offsets: no segment in the bucket has some between the first and the last",
 }

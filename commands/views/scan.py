@@ -14,8 +14,10 @@ from logtool.commands.printing.writers import Object
 from logtool.commands.program.spark_options import Spark
 from logtool.commands.views import findings
 from logtool.commands.views.scan_tables import WRITTEN, chosen, make
+from logtool.disk import shell
 from logtool.errors import UsageError
 from logtool.exits import Exit
+from logtool.log.buckets import plugin_of
 from logtool.log.inputs import GivenPaths
 from logtool.metadata import automq_tree
 from logtool.running.summary import Summary
@@ -104,8 +106,17 @@ def run(
 
 
 def _given(inputs: options.Inputs) -> GivenPaths:
-    """Return the inputs; a bucket of AutoMQ and its metadata log are one, for any executor."""
+    """Return the inputs; a bucket of AutoMQ and its metadata log are one, for any executor.
+
+    UsageError for objects of tiered storage.
+    """
     given = inputs.resolved()
+    for path in given.paths:
+        if plugin := plugin_of(path):
+            paths = [path, *(one for one in given.paths if one != path)]
+            named = " ".join(map(shell.path, paths))
+            why = "scan does not read objects of tiered storage; to check them"
+            raise UsageError(f"{path}: {why}: logtool remote verify --rsm {plugin} {named}")
     if not given.has_bucket_and_more:
         return given
     return automq_tree.join(replace(given, paths=[path.absolute() for path in given.paths]))

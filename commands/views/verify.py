@@ -20,8 +20,7 @@ from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
-from logtool.log.buckets import is_bucket
-from logtool.log.selection import Selection
+from logtool.log.buckets import is_bucket, is_tier
 from logtool.running.budget import Budget
 from logtool.running.resume import load
 from logtool.running.run import Run
@@ -60,8 +59,10 @@ def run(
         paths = [path.absolute() for path in paths]
     selection = replace(inputs.selection, sample=sample)
     buckets = [path for path in paths if is_bucket(path)]
+    tiers = [path for path in paths if path not in buckets and is_tier(path)]
+    logs = [path for path in paths if path not in (*buckets, *tiers)]
     job = Verification(
-        [path for path in paths if path not in buckets],
+        logs,
         level=Level(level),
         selection=selection,
         limit=limit,
@@ -70,18 +71,26 @@ def run(
         | ({} if level == Level.QUICK else inputs.broker.take(*broker_config.JUDGED)),
         on_progress=lambda progress: report.show(progress), flavour=inputs.given_flavour,
     )  # fmt: skip
-    resolved = None if buckets else inputs.resolved(paths, selection)
+    resolved = None if buckets else inputs.resolved(logs, selection)
     report = Report(settings, findings.make(settings), job.summary, resolved)
     printer = VerifyPrinter(report, max_findings, fail_on, job, sample)
     with ExitStack() as stack:
         stack.enter_context(status_on_signal(lambda: report.note(_status(job))))
         items = _on_spark(job, spark.master, conf, stack, report) if spark else iter(job)
-        more = _in_buckets(paths, selection, level, job) if buckets else ()
+        more: Iterable[Finding | UnreadableError] = ()
+        if buckets or tiers:
+            # With the readers of objects, which no other verification needs.
+            from logtool.commands.views import verify_objects
+
+            of_all = selection, Level(level), job
+            if buckets:
+                more = verify_objects.in_buckets([*buckets, *logs], *of_all)
+            if tiers:
+                more = chain(more, verify_objects.in_tiers(tiers, logs, *of_all, budget))
         if wrong_topic:
             # With the reader of headers, which no other verification needs.
             from logtool.txns.wrong_topic import WrongTopics
 
-            logs = [path for path in paths if path not in buckets]
             late = WrongTopics(
                 logs, selection=selection, run=Run(budget=budget), flavour=inputs.given_flavour
             )
@@ -96,21 +105,6 @@ def _counted(late: Iterable[Finding | UnreadableError], job: Verification) -> It
         if isinstance(item, Finding):
             job.summary.add(item)
             yield item
-
-
-def _in_buckets(
-    paths: list[Path], selection: Selection, level: str, job: Verification
-) -> Iterator[Finding | UnreadableError]:
-    """Yield the findings of buckets of AutoMQ, compared with the metadata logs among the paths."""
-    from logtool.checks import automq
-
-    yield from automq.BucketVerification(
-        paths,
-        job.summary,
-        selection=selection,
-        reads_blocks=level != Level.QUICK,
-        each=job.engine.map if job.engine else automq.here,
-    )
 
 
 def _on_spark(

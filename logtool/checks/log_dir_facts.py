@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from logtool.checks import root, topic_id_support
+from logtool.checks import index_cache, root, topic_id_support
 from logtool.checks.compaction import Cleaning
 from logtool.checks.leader_epochs import check_epochs
 from logtool.checks.report import PartitionSummary
@@ -49,6 +49,10 @@ class LogDirFacts:
                 self.checkpoints[kind] = value.by_partition
             elif kind is FileKind.META_PROPERTIES:
                 self._meta = value
+        try:
+            self.items += index_cache.check(self.home, self.settings.static)
+        except UnreadableError as error:
+            self.items.append(error)
 
     @property
     def is_clean(self) -> bool:

@@ -15,7 +15,9 @@ from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.node.node import Node
 from logtool.retention.logs import LiveLogs
-from logtool.retention.run import RetentionOptions, RetentionRun
+from logtool.retention.rules import DeletionRule
+from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
+from logtool.retention.settings import LOCAL_BYTES, LOCAL_MS
 from logtool.running.run import Run
 
 MOST_LOGS = 5000
@@ -30,18 +32,26 @@ class FirstRound:
     bytes: int = 0
     """Bytes of their .log files."""
     partitions: int = 0
+    copied: int = 0
+    """Number of segments that go by local retention: they stay in remote storage."""
     oldest: str | None = None
     """Topic and number of the partition with the oldest of them."""
     _oldest_ms: int = 0
 
-    def add(self, path: Path, segments: int, size: int, oldest_ms: int) -> None:
-        """Add the segments of a partition; `oldest_ms` is the timestamp of its oldest one."""
+    def add(self, of: PartitionRetention) -> None:
+        """Add the segments of a partition."""
+        path, segments, oldest_ms = of.path, of.first_segments, of.oldest_ms
         if not segments:
             return
         if self.oldest is None or oldest_ms < self._oldest_ms:
             self.oldest, self._oldest_ms = path.name, oldest_ms
         self.segments += segments
-        self.bytes += size
+        self.bytes += of.first_bytes
+        limits, by_local = of.limits, 0
+        for rule in of.forecast.rule[:segments]:
+            limit = limits.ms if rule is DeletionRule.TIME else limits.bytes
+            by_local += rule is not DeletionRule.LOG_START and limit.name in (LOCAL_MS, LOCAL_BYTES)
+        self.copied += by_local
         self.partitions += 1
 
 
@@ -77,7 +87,7 @@ def after_start(
     first = FirstRound()
     for one in round_of:
         if not isinstance(one, UnreadableError):
-            first.add(one.path, one.first_segments, one.first_bytes, one.oldest_ms)
+            first.add(one)
     kept = [
         one
         for one in CleanerRun(logs, CleanerOptions(start_ms, static=static, with_contents=False))

@@ -6,6 +6,7 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import rsm_names
+from logtool.formats.rsm_names import Plugin
 from logtool.log.kafka import holds_partition_files, is_root_file
 
 _HASH = re.compile(r"[0-9a-f]{8,16}|[0-9A-F]{32}|reservation", re.ASCII)
@@ -28,21 +29,33 @@ def is_bucket(path: Path) -> bool:
 
 def is_tier(path: Path) -> bool:
     """Return whether objects of tiered storage lie below a directory, by names alone."""
+    return plugin_of(path) is not None
+
+
+def plugin_of(path: Path) -> Plugin | None:
+    """Return the storage plugin that wrote the first object below a directory, by names alone.
+
+    None if no such object lies below it, and if it cannot be listed.
+    """
     try:
-        return _is_above_objects(path, ())
+        found = [entry.name for entry in files.list_dir(path)]
+        if holds_partition_files(found) or any(map(is_root_file, found)):
+            return None
+        real = files.real_path(path)
+        return _above_objects(path, (real.parent.name, real.name), _DEPTH)
     except UnreadableError:
-        return False
+        return None
 
 
-def _is_above_objects(path: Path, parents: tuple[str, ...]) -> bool:
+def _above_objects(path: Path, parents: tuple[str, ...], depth: int) -> Plugin | None:
     entries = files.list_dir(path)
-    found = [entry.name for entry in entries]
-    if not parents and (holds_partition_files(found) or any(map(is_root_file, found))):
-        return False
-    for name in found:
-        key = "/".join([*parents, name])
-        if any(rsm_names.parse(plugin, key) for plugin in rsm_names.Plugin):
-            return True
-    folders = [entry.name for entry in entries if files.is_dir(entry)][:_MOST_OPENED]
-    deeper = len(parents) < _DEPTH
-    return deeper and any(_is_above_objects(path / one, (*parents, one)) for one in folders)
+    for entry in entries:
+        key = "/".join([*parents, entry.name])
+        for plugin in Plugin:
+            if rsm_names.parse(plugin, key):
+                return plugin
+    folders = [entry.name for entry in entries if files.is_dir(entry)] if depth else []
+    below = (
+        _above_objects(path / one, (*parents, one), depth - 1) for one in folders[:_MOST_OPENED]
+    )
+    return next((plugin for plugin in below if plugin), None)

@@ -180,6 +180,8 @@ class LogDir:
     strangers: tuple[File, ...]
     odd_entries: tuple[Path, ...]
     """Links, devices and the like."""
+    has_index_cache: bool = False
+    """True if the directory ``remote-log-index-cache`` is there."""
 
     @property
     def is_clean(self) -> bool:

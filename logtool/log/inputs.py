@@ -85,9 +85,9 @@ class GivenPaths:
         return len(self.paths) > 1 and any(map(is_bucket, self.paths))
 
     @property
-    def has_tier_and_more(self) -> bool:
-        """Return whether objects of tiered storage are given with another path; see `is_tier`."""
-        return len(self.paths) > 1 and any(map(is_tier, self.paths))
+    def has_tier(self) -> bool:
+        """Return whether objects of tiered storage are given; see `is_tier`."""
+        return any(map(is_tier, self.paths))
 
     @property
     def places_of_buckets(self) -> list[Path]:
@@ -237,6 +237,8 @@ def kind_of(
     if any(map(is_root_file, found)):
         return PathKind.LOG_DIR
     folders = [path / e.name for e in entries if files.is_dir(e)]
+    if folders and files.is_assembled(path):  # It holds nothing but partitions.
+        return PathKind.LOG_DIR
     if log_dirs := _log_dirs_among(folders):
         shown = " ".join(shell.path(folder) for folder in log_dirs[:_MOST_NAMED])
         more = " ..." if len(log_dirs) > _MOST_NAMED else ""
@@ -260,9 +262,9 @@ def kind_of(
     if is_tier(path):
         raise NothingMatchedError(
             path,
-            "nothing matched: below this directory are objects of tiered storage; 'logtool remote' "
-            "reads them, and dump, gaps, groups, lookup, salvage, stat and txns read them with the "
-            "log dirs of the cluster",
+            "nothing matched: below this directory are objects of tiered storage; only dump, gaps, "
+            "groups, lookup, salvage, stat and txns read them as logs, and verify and 'logtool "
+            "remote verify' check them",
         )
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"

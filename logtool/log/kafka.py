@@ -42,9 +42,11 @@ class Kafka:
     def log_dir(self, path: Path, entries: Sequence[files.Entry]) -> LogDir:
         """Return the log dir that these directory entries make."""
         good, bad, kept, odd = [], [], [], []
+        has_index_cache = False
         for entry in entries:
             if files.is_dir(entry):
                 if entry.name == names.REMOTE_INDEX_CACHE:
+                    has_index_cache = True
                     continue
                 directory = names.parse_directory(entry.name)
                 if isinstance(directory, BadDirectory):
@@ -70,6 +72,7 @@ class Kafka:
             leftovers=tuple(f for f in exact if f.name.state is not FileState.LIVE),
             strangers=tuple(f for f in kept if f.name.reception is not Reception.EXACT),
             odd_entries=tuple(odd),
+            has_index_cache=has_index_cache,
         )
 
     def partition(self, path: Path, entries: Sequence[files.Entry]) -> Partition:

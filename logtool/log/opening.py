@@ -75,6 +75,8 @@ def detect(path: Path, entries: Sequence[str], flavour: Flavour | None = None) -
         raise NothingMatchedError(path, f"{text}of its metadata log")
     if flavour is not None:
         return flavour
+    if files.is_assembled(path):  # A look at names would read all partitions.
+        return KAFKA
     if redpanda_dir.is_data_dir(entries) or redpanda_dir.is_surely_partition(path, entries):
         return REDPANDA
     if KAFKA.holds(path, entries):

@@ -204,8 +204,9 @@ def partition_of(
     if not found:
         raise NothingMatchedError(path, f"nothing matched {selection}".rstrip())
     # Redpanda's partition folders have the same names in each topic.
-    parts = 2 if listed.flavour is REDPANDA else 1
-    shown = ", ".join("/".join(folder.parts[-parts:]) for folder in found[:_MOST_NAMED])
+    above = [f"{one.parent.name}/" if listed.flavour is REDPANDA else "" for one in found]
+    texts = [f"{topic}{one.name}" for topic, one in zip(above, found, strict=True)]
+    shown = ", ".join(texts[:_MOST_NAMED])
     more = ", ..." if len(found) > _MOST_NAMED else ""
     raise UsageError(
         f"{path}: is a log dir with {len(found)} matching partitions ({shown}{more}); "

@@ -49,6 +49,11 @@ def log_dirs(static: Mapping[str, str]) -> set[Path]:
     return named | ({metadata} if metadata else set())
 
 
+def first_log_dir(static: Mapping[str, str]) -> Path | None:
+    """Return the first log dir that the file names; None if it names none."""
+    return next((files.real_path(files.path_of(name)) for name in _listed(static)), None)
+
+
 def voters(static: Mapping[str, str]) -> tuple[int, ...]:
     """Return the node ids of the controllers with a vote; empty if the file does not list them."""
     ids = (parse_int(one.partition("@")[0].strip()) for one in static.get(VOTERS, "").split(","))

@@ -14,6 +14,8 @@
 `verification` over the objects below a prefix
 `expiry`       remote segments that retention deletes, by the size and age of both tiers
 `rebuild`      partitions in a bucket, and how a new cluster would find their segments
+`stored`       the files of remote segments, as the objects have them
+`alone`        partitions without a local copy
 `tiers`        log dirs with the remote segments of their partitions, as one log
 `joining`      paths on a command line: log dirs with the objects given with them
 

@@ -17,7 +17,7 @@ from logtool.disk import files
 from logtool.disk.assembled import AssembledFile, AssembledPath, AssembledTree, Entries
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Broker, Finding, Remedy
 from logtool.formats import (
     leader_epoch_checkpoint,
     names,
@@ -58,6 +58,13 @@ class SegmentContent:
     epochs: tuple[tuple[int, int], ...] | None = None
     """Leader epochs with their first offsets; None if they could not be read."""
     manifest: SegmentManifest | None = None
+
+    @property
+    def manifest_range(self) -> tuple[int, int] | None:
+        """Return the first and the last offset in the manifest; None if it does not say."""
+        segment = self.manifest.segment if self.manifest else None
+        start, end = (segment or {}).get("startOffset"), (segment or {}).get("endOffset")
+        return (start, end) if type(start) is int and type(end) is int else None
 
 
 class _Unpacked:
@@ -168,6 +175,11 @@ def _aiven(found: ObjectSet, result: SegmentContent) -> dict[str, Piece]:
         finding = findings.bad_manifest(error.reason, error.position)
         result.findings.append(finding.placed(given.path))
         return {}
+    own_id, name = found.name.segment_id, manifest.segment_id
+    if name is not None and name != own_id:
+        finding = findings.other_manifest(own_id, name)
+        result.findings.append(finding.placed(given.path))
+        manifest = replace(manifest, segment=None)  # Its offsets are those of the other segment.
     result.manifest, result.log_size = manifest, manifest.log_size
     log, indexes = found.objects.get(LOG), found.objects.get("indexes")
     if log and log.size != manifest.object_size:
@@ -246,7 +258,10 @@ def _suffix(kind: FileKind) -> str:
 def _placed(
     item: Finding | UnreadableError, by_path: dict[str, Piece]
 ) -> Finding | UnreadableError:
-    """Return a finding with the object that it is about, and the position there."""
+    """Return a finding with the object that it is about, and the position there.
+
+    No start of a broker reads objects, and no command changes them.
+    """
     piece = by_path.get(str(item.path))
     if piece is None:
         return item
@@ -255,7 +270,10 @@ def _placed(
     position = None
     if item.position is not None and not piece.packed:
         position = item.position + piece.shift
-    return replace(item, path=piece.source, position=position)
+    return replace(
+        item, path=piece.source, position=position, next=None, broker_override=Broker.NEVER,
+        remedy_override=Remedy.REPLICA,
+    )  # fmt: skip
 
 
 def _check_small(found: ObjectSet, kind: str, piece: Piece, result: SegmentContent) -> None:

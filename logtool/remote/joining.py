@@ -13,7 +13,8 @@ from logtool.log import opening
 from logtool.log.buckets import is_tier
 from logtool.log.inputs import GivenPaths, PathKind, kind_of, log_dir_of
 from logtool.metadata import automq_tree
-from logtool.remote.tiers import TieredTree, TierStore
+from logtool.remote.stored import TierStore
+from logtool.remote.tiers import TieredTree
 
 
 def join(given: GivenPaths) -> GivenPaths:
@@ -21,16 +22,20 @@ def join(given: GivenPaths) -> GivenPaths:
 
     A bucket of AutoMQ and its metadata log become one path. A log dir, or a partition dir in one,
     that is given with objects of tiered storage becomes a path with both parts of each partition.
-    A path that cannot be read stays as it is.
+    Objects that are given without a log dir become a path with what they have of each partition. A
+    path that cannot be read stays as it is.
     """
     joined = automq_tree.join(given) if given.has_bucket_and_more else given
     prefixes = [path for path in joined.paths if is_tier(path)]
-    homes = dict(_homes(path for path in joined.paths if path not in prefixes))
-    if not prefixes or not homes:
+    if not prefixes:
         return joined
+    homes = dict(_homes(path for path in joined.paths if path not in prefixes))
     store = TierStore(prefixes, list(dict.fromkeys(homes.values())))
     trees = {home: TieredTree(home, store) for home in store.homes}
-    paths = []
+    paths: list[Path] = []
+    if not homes:
+        tree = TieredTree(None, store)
+        paths.append(cast(Path, AssembledPath(tree, str(prefixes[0]))))
     for path in joined.paths:
         home = homes.get(path)
         if home is not None:

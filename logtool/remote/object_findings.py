@@ -58,6 +58,11 @@ def bad_manifest(reason: str, position: int) -> Finding:
     return Finding("remote/manifest", f"the plugin cannot read it: {reason}", position=position)
 
 
+def other_manifest(segment_id: str, found: str) -> Finding:
+    """Return a finding: the manifest of a segment is that of another one."""
+    return Finding("remote/manifest", f"segment {segment_id} has the manifest of segment {found}")
+
+
 def bad_chunk(number: int, position: int, size: int, reason: str) -> Finding:
     """Return a finding: a compressed chunk that cannot be unpacked."""
     text = f"chunk {number} cannot be unpacked: {reason}"

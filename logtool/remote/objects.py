@@ -38,13 +38,34 @@ class ObjectSet:
 
 
 def listed(plugin: Plugin, prefix: Path) -> Iterator[RemoteObject | tuple[Path, int]]:
-    """Yield the objects below a prefix, and path and size of everything else; UnreadableError."""
+    """Yield the objects below a prefix, and path and size of everything else; UnreadableError.
+
+    The prefix may be the folder of a topic or of a partition.
+    """
+    for path, key, size in _below(prefix):
+        name = rsm_names.parse(plugin, key)
+        yield RemoteObject(path, size, name) if name else (path, size)
+
+
+def by_plugin(prefix: Path) -> dict[Plugin, list[RemoteObject]]:
+    """Return the objects below a prefix by the plugin that writes such names; UnreadableError."""
+    found: dict[Plugin, list[RemoteObject]] = {plugin: [] for plugin in Plugin}
+    for path, key, size in _below(prefix):
+        for plugin, objects in found.items():
+            if name := rsm_names.parse(plugin, key):
+                objects.append(RemoteObject(path, size, name))
+    return found
+
+
+def _below(prefix: Path) -> Iterator[tuple[Path, str, int]]:
+    """Yield path, key and size of all below a prefix; the key has the folders that it ends with."""
+    real = files.real_path(prefix)
+    above = "/".join([real.parent.name, real.name])
     for key, size in files.files_below(prefix):
         path = prefix
         for part in key.split("/"):
             path = path / part
-        name = rsm_names.parse(plugin, key)
-        yield RemoteObject(path, size, name) if name else (path, size)
+        yield path, f"{above}/{key}", size
 
 
 def grouped(objects: Iterable[RemoteObject]) -> list[ObjectSet]:

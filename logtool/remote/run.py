@@ -159,15 +159,15 @@ class RemoteLineage:
         self.image = max(found, key=lambda one: one.offset, default=None)
 
     @property
-    def _today(self) -> MetadataImage | None:
-        """The image if it is whole; None if topics may be missing from it."""
+    def today(self) -> MetadataImage | None:
+        """Return the image if it is whole; None if topics may be missing from it."""
         whole = self.image and self.image.offset and not self.image.damage
         return self.image if whole else None
 
     @property
     def partition_count(self) -> int | None:
         """Return the number of partitions of the metadata topic; None if it is not known."""
-        image = self._today
+        image = self.today
         topic_id = image.topics.get(TOPIC) if image else None
         known = image.partitions.get(topic_id, {}) if image and topic_id else {}
         return len(known) if len(known) > max(self._logs, default=0) else None
@@ -219,7 +219,7 @@ class RemoteLineage:
                     yield item
         copy = local.best(copies, remote.topic_id)
         lineage = PartitionLineage(remote, log, copy)
-        image = self._today
+        image = self.today
         where = copy.path if copy else log.path
         if image and image.topics.get(remote.topic) != remote.topic_id:
             yield lineage
@@ -263,7 +263,7 @@ class RemoteLineage:
         self, known: set[PartitionId]
     ) -> Iterator[PartitionLineage | Finding | UnreadableError]:
         """Yield the tiered partitions here without an event, and what the given log dirs lack."""
-        image, count = self._today, self.partition_count
+        image, count = self.today, self.partition_count
         needed: dict[int | None, list[TopicPartition]] = {}
         for topic, number in sorted(self._places):
             if image is None or not is_tiered(image, topic) or not self._takes(topic, number):

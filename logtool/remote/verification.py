@@ -74,6 +74,8 @@ class RemoteVerification:
     """Segments that are not compared with records, which are elsewhere; filled."""
     _known: dict[PartitionId, RemotePartition] = field(default_factory=dict)
     _logs: set[int] = field(default_factory=set)
+    _seen: set[PartitionId] = field(default_factory=set)
+    """Partitions with objects so far."""
 
     def __iter__(self) -> Iterator[CheckedRemoteSegment | Finding | UnreadableError]:
         for item in self._all():
@@ -156,7 +158,8 @@ class RemoteVerification:
                 faults.append(findings.missing(name.segment_id, lacking))
             faults += self._against(group, result, metadata)
             faults += result.findings
-        self.summary.partitions += not self.summary.segments
+        self.summary.partitions += name.partition_id not in self._seen
+        self._seen.add(name.partition_id)
         self.summary.segments += 1
         if result.report:
             self.summary.batches += result.report.batches
@@ -176,24 +179,25 @@ class RemoteVerification:
     ) -> Iterator[Finding]:
         """Yield where objects contradict the records of the segment, its manifest or its name."""
         name, log = group.name, group.objects.get(LOG)
-        known = metadata or _of_manifest(result)
-        start = known.start_offset if known else name.base_offset
-        if known and known.start_offset != name.base_offset:
+        known = result.manifest_range
+        if metadata:
+            known = metadata.start_offset, metadata.end_offset
+        start, end = known or (name.base_offset, 2**63 - 1)
+        if start != name.base_offset:
             yield findings.wrong_name(
-                name.segment_id, f"offset {name.base_offset}", f"offset {known.start_offset}"
+                name.segment_id, f"offset {name.base_offset}", f"offset {start}"
             )
         if metadata and log and result.log_size not in (None, metadata.size):
             why = "by its records"
             finding = findings.object_size(result.log_size or 0, metadata.size, why)
             yield finding.placed(log.path)
         report = result.report
-        if report and log and not report.damaged:
+        if report and report.scanned and log and not report.damaged:
             first, last = report.first_offset, report.last_offset
-            end = known.end_offset if known else 2**63 - 1
             if first is None or last is None or first < start or last > end or (
                 known is None and first != start
             ):  # fmt: skip
-                shown = known.end_offset if known else start
+                shown = end if known else start
                 yield findings.other_offsets(first, last, start, shown).placed(log.path)
         if metadata and result.epochs is not None:
             rows, own = dict(result.epochs), metadata.leader_epochs
@@ -223,24 +227,6 @@ class RemoteVerification:
     def _spend(self, size: int) -> None:
         self.run.advance(size)
         self.run.budget.pace.spend(size)
-
-
-@dataclass(frozen=True, slots=True)
-class _ManifestRange:
-    """The offsets of a segment as its manifest has them."""
-
-    start_offset: int
-    end_offset: int
-
-
-def _of_manifest(result: SegmentContent) -> _ManifestRange | None:
-    segment = result.manifest.segment if result.manifest else None
-    if segment is None:
-        return None
-    start, end = segment.get("startOffset"), segment.get("endOffset")
-    if type(start) is not int or type(end) is not int:
-        return None
-    return _ManifestRange(start, end)
 
 
 def _epochs(rows: Sequence[tuple[int, int]]) -> str:

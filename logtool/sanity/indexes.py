@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import field, replace
 
+from logtool.checks import index_sanity
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -19,7 +20,6 @@ from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
 from logtool.log.file import File
-from logtool.sanity import kafka_check
 
 INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
 MAPPED_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
@@ -137,8 +137,8 @@ class Opener:
             if judge and kind is FileKind.TRANSACTION_INDEX:
                 files.hold_to_limit(file.path, size)
             if judge:
-                return kafka_check.CHECKS[kind](read, size, segment.base_offset)
-            kafka_check.read_last_entry(read, size, kafka_check.ENTRY_SIZES[kind])
+                return index_sanity.CHECKS[kind](read, size, segment.base_offset)
+            index_sanity.read_last_entry(read, size, index_sanity.ENTRY_SIZES[kind])
             return None
         except OSError as error:
             raise UnreadableError(file.path, error.strerror or str(error)) from error

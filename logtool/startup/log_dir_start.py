@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
-from logtool.checks import file_names, root
+from logtool.checks import file_names, index_cache, root
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
@@ -28,7 +28,7 @@ from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
 from logtool.node.settings import Settings
 from logtool.node.surroundings import Surroundings
-from logtool.startup import strays
+from logtool.startup import strays, tiering
 from logtool.startup.request import LoadRequest
 from logtool.startup.strays import StrayOutcome
 
@@ -80,6 +80,7 @@ class LogDirStart(LogDirState):
         self._note_checkpoints()
         self._note_metadata()
         self._note_names()
+        self._note_index_cache()
 
     @property
     def is_offline(self) -> bool:
@@ -223,6 +224,9 @@ class LogDirStart(LogDirState):
                 topic, number = finding.topic, finding.partition
                 path = verdict.log_dir / f"{topic}-{number}"
                 text = text.removeprefix(f"{topic}-{number} ")
+                if self._is_tiered(topic):
+                    is_lost = verdict.effect is Effect.LOST
+                    text += f"; {tiering.AS_LEADER if is_lost else tiering.AS_FOLLOWER}"
             is_absence = verdict.effect in (Effect.LOST, Effect.ABSENT, Effect.UNKNOWN)
             (self.absences if is_absence else self.notes).append(
                 Action(
@@ -279,6 +283,16 @@ class LogDirStart(LogDirState):
             if finding.broker is Broker.REFUSES:
                 path, text = finding.path or where, finding.message
                 self.notes.append(Action(action="refuse", path=path, reason=text))
+
+    def _note_index_cache(self) -> None:
+        """Note what becomes of the indexes of remote segments."""
+        if self.is_offline:
+            return
+        try:
+            if cache := index_cache.read(self.log_dir, self.node.static):
+                self.notes += tiering.cache_actions(cache, self.node.kafka)
+        except UnreadableError as error:
+            self.unread.append(error)
 
     def _fate(self, path: Path, directory: PartitionDirectory) -> StrayOutcome | None:
         """Return the outcome for a directory that the metadata log does not know."""

@@ -2,12 +2,16 @@
 
 import json
 import shutil
+import struct
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import aiven_objects
 import pytest
 from damage import flip
+
+from logtool.formats.java_text import uuid_bytes
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "tiered"
 (ENTRY,) = json.loads((DATA / "manifest.json").read_text())
@@ -172,6 +176,35 @@ def other_epochs(files):
     files[2, ".leader_epoch_checkpoint"].write_text("0\n1\n5 0\n")
 
 
+def swap_indexes(files):
+    one, other = files[2, ".timeindex"], files[3, ".timeindex"]
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+def swap_all(files):
+    """Exchange all objects of two segments, as a copy to wrong keys does."""
+    for (base, suffix), path in files.items():
+        if base == 2:
+            other = files[3, suffix]
+            first, second = path.read_bytes(), other.read_bytes()
+            path.write_bytes(second)
+            other.write_bytes(first)
+
+
+def empty(files):
+    files[2, ".log"].write_bytes(b"")
+
+
+def cut_header(files):
+    files[2, ".log"].write_bytes(files[2, ".log"].read_bytes()[:30])
+
+
+def append(files):
+    files[2, ".log"].write_bytes(files[2, ".log"].read_bytes() + bytes(10))
+
+
 EXCHANGED = [
     "batch/offset-range", "remote/object-offsets", "time-index/incomplete",
     "time-index/not-a-batch",
@@ -182,6 +215,18 @@ LOCAL = {
     "all objects are gone": (remove_all, ["remote/missing-object"]),
     "an index is gone": (remove_index, ["remote/missing-object"]),
     "the log is cut": (cut, ["log/truncated", "remote/object-size"]),
+    "the log is empty": (
+        empty, ["remote/object-offsets", "remote/object-size", "time-index/not-a-batch"],
+    ),
+    "the log is cut in its first header": (cut_header, ["log/truncated", "remote/object-size"]),
+    "the log is longer": (append, ["log/truncated", "remote/object-size"]),
+    "time indexes are exchanged": (
+        swap_indexes,
+        ["time-index/incomplete", "time-index/wrong-timestamp", "time-index/wrong-timestamp"],
+    ),
+    "two segments are exchanged": (
+        swap_all, ["batch/offset-range", "remote/object-offsets", "time-index/not-a-batch"],
+    ),
     "a byte of the log is changed": (change, ["batch/crc"]),
     "two logs are exchanged": (swap, EXCHANGED),
     "a segment is doubled": (double, ["remote/double-object", "remote/double-object"]),
@@ -204,6 +249,75 @@ def test_damage_of_objects_is_named(run, tiers, tmp_path, name):
                 "-f", "ndjson", home, tiers / "data")  # fmt: skip
     assert sorted(codes(found)) == expected
     assert found.status == (0 if expected == ["remote/unknown-object"] else 1)
+    named = {Path(one["path"]).name[:20] for one in found.of_type("finding")} - {"objects"}
+    assert named <= {f"{base:020d}" for base in (2, 3, 22)} | {"notes.txt"}
+
+
+@pytest.mark.parametrize("size", [*range(1, 771, 110), 770])
+def test_a_log_that_is_cut_at_any_byte_is_named_and_nothing_else(run, tiers, tmp_path, size):
+    home, files = copied(tiers, tmp_path)
+    files[2, ".log"].write_bytes(files[2, ".log"].read_bytes()[:size])
+    given = ("--rsm", "local", "--topic", "aged", "--partition", "0", "-f", "ndjson", home)
+    found = run("remote", "verify", *given, tiers / "data")
+    assert codes(found).count("remote/object-size") == 1
+    assert {Path(one["path"]).name[:20] for one in found.of_type("finding")} == {f"{2:020d}"}
+    alone = run("remote", "verify", *given)
+    assert {Path(one["path"]).name[:20] for one in alone.of_type("finding")} == {f"{2:020d}"}
+
+
+def without_records(home, segment, chosen):
+    """Remove the batches of the metadata topic that name a segment; `chosen` picks among them."""
+    for path in (home / "data").glob("__remote_log_metadata-*/*.log"):
+        data = path.read_bytes()
+        ends = [0]
+        while ends[-1] < len(data):
+            (size,) = struct.unpack_from(">i", data, ends[-1] + 8)
+            ends.append(ends[-1] + 12 + size)
+        batches = [data[first:end] for first, end in pairwise(ends)]
+        of_segment = [one for one in batches if uuid_bytes(segment) in one]
+        gone = of_segment[chosen]
+        path.write_bytes(b"".join(one for one in batches if one not in gone))
+        for index in path.parent.glob("*index"):
+            index.unlink()
+
+
+LOST_RECORDS = {
+    # The records that are lost, and the findings about the segment.
+    "all": (slice(None), ["remote/orphan-object"]),
+    "the first": (slice(1), ["remote/orphan-object"]),
+    "the last": (slice(1, None), ["remote/dangling-copy"]),
+}
+
+
+@pytest.mark.parametrize("name", LOST_RECORDS)
+def test_segments_whose_records_are_lost_are_named(run, copy_of, name):
+    chosen, expected = LOST_RECORDS[name]
+    home = copy_of("tiered/4.3.1")
+    segment = next(home.glob("objects/kept-0-*/*5-*.log")).stem[21:]
+    without_records(home, segment, chosen)
+    found = run("remote", "verify", "--rsm", "local", "--topic", "kept", "-f", "ndjson",
+                home / "objects", home / "data")  # fmt: skip
+    of_objects = [one for one in found.of_type("finding") if "/objects/" in one["path"]]
+    assert [one["code"] for one in of_objects] == expected
+    assert segment in of_objects[0]["message"]
+    assert found.status == 1
+    assert set(codes(found)) - set(expected) <= {
+        "remote/incomplete-history", "remote/unknown-segment",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("left", [(), (0, 1)], ids=["none", "others"])
+def test_partitions_of_records_that_are_not_there_judge_nothing(run, copy_of, left):
+    home = copy_of("tiered/4.3.1")
+    for path in (home / "data").glob("__remote_log_metadata-*"):
+        if int(path.name[-1]) not in left:
+            shutil.rmtree(path)
+    found = run("remote", "verify", "--rsm", "local", "-f", "ndjson", home / "objects",
+                home / "data")  # fmt: skip
+    states = {one["state"] for one in found.of_type("remote-objects")}
+    assert None in states
+    assert "remote/orphan-object" not in codes(found)
+    assert found.status == (1 if left else 4)
 
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -254,6 +368,24 @@ def _exchange(path):
     other.write_bytes(data)
 
 
+def _empty(path):
+    path.write_bytes(b"")
+
+
+def _double(path):
+    """Copy the objects of a segment to another prefix."""
+    folder = path.parent
+    other = folder.parent.parent / "again" / folder.parent.name / folder.name
+    other.mkdir(parents=True)
+    for one in folder.glob(f"{path.stem}.*"):
+        shutil.copy(one, other)
+
+
+def _encrypt(path):
+    """Encrypt an object once more, which makes it longer."""
+    path.write_bytes(path.read_bytes() + bytes(28))
+
+
 AIVEN = {
     # The form, the object that is damaged, how, and the findings.
     "a cut log": ("plain", ".log", _cut, ["remote/object-size"]),
@@ -267,6 +399,14 @@ AIVEN = {
     "no manifest": ("plain", ".rsm-manifest", Path.unlink, ["remote/missing-object"]),
     "no log": ("encrypted", ".log", Path.unlink, ["remote/missing-object"]),
     "exchanged logs": ("plain", ".log", _exchange, EXCHANGED),
+    "exchanged manifests": (
+        "plain", ".rsm-manifest", _exchange, ["remote/manifest", "remote/manifest"],
+    ),
+    "an empty log": ("plain", ".log", _empty, ["remote/object-size"]),
+    "doubled objects": (
+        "plain", ".log", _double, ["remote/double-object", "remote/double-object"],
+    ),
+    "encrypted again": ("encrypted", ".log", _encrypt, ["remote/object-size"]),
 }  # fmt: skip
 
 

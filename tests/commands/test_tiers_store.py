@@ -46,6 +46,22 @@ def test_a_bucket_gives_what_a_local_copy_gives(run, faults, tiers, words):
     assert plain(away.stdout, URL) == plain(here.stdout, tiers / "objects")
 
 
+@pytest.mark.parametrize("words", ["dump --records --topic aged", "stat"])
+def test_a_bucket_alone_gives_what_a_local_copy_gives(run, faults, tiers, words):
+    away = run(*words.split(), "-f", "ndjson", URL)
+    here = run(*words.split(), "-f", "ndjson", tiers / "objects")
+    assert away.status == here.status == 0, away.stderr
+    assert plain(away.stdout, URL) == plain(here.stdout, tiers / "objects")
+
+
+def test_a_refused_object_of_a_bucket_alone_is_an_error(run, faults, tiers):
+    log = sorted((tiers / "objects").rglob("sized-*/*.log"))[-1].name
+    faults.refused[log] = (403, "AccessDenied")
+    found = run("dump", "--topic", "sized", "-f", "ndjson", URL)
+    assert found.status == 4
+    assert any("AccessDenied" in one["message"] for one in found.of_type("error"))
+
+
 @pytest.mark.parametrize("words", ["remote verify --rsm local", "dump --records --topic sized"])
 @pytest.mark.parametrize("fault", [(403, "AccessDenied"), (503, "SlowDown")])
 def test_an_object_that_may_not_be_read_is_an_error_and_no_loss(run, faults, tiers, words, fault):

@@ -42,7 +42,7 @@ DEEP = {"batch/records", "batch/record-offsets", "batch/max-timestamp", "batch/t
 """Codes that only the level `records` can find."""
 
 NOT_IN_THE_TABLE = {
-    "data-dir/in-use", "partition/changed",
+    "data-dir/in-use", "partition/changed", "data-dir/index-cache",
     "host/open-files", "host/maps", "host/maps-when-read", "host/producer-memory",
     "transaction-state/abandoned", "transaction-state/damaged", "transaction-state/newer",
     "transaction-state/outcome", "transaction-state/record",
@@ -91,8 +91,8 @@ test_host_limits), of `logtool txns` (see test_joining), of groups (see test_gro
 `logtool metadata` (see test_metadata), of Redpanda (see test_verify_redpanda) and for what is
   absent (see test_absence, test_broker_dirs and test_partition_absence), or changed by a tool (see
 test_altered), and for formats that are old or new (see
-test_old_formats, test_wide_index), and of AutoMQ (see tests/formats/automq and
-test_automq)."""
+test_old_formats, test_wide_index), and of tiered storage (see test_remote and test_tiered), and of
+AutoMQ (see tests/formats/automq and test_automq)."""
 
 
 @pytest.fixture

@@ -41,6 +41,17 @@ def test_nothing_is_deleted_that_is_younger(small):
     assert found(small, static={"log.retention.ms": "-1"}).first.segments == 0
 
 
+def test_segments_that_go_by_local_retention_are_counted(small, scenario):
+    assert found(small).first.copied == 0
+    tiered = scenario("tiered/4.3.1") / "data"
+    before, after = found(tiered), found(tiered, static={"log.local.retention.ms": "1000"})
+    # timed-0 has a limit of the whole log, and plain-0 is not copied.
+    assert (before.first.segments, before.first.copied) == (13, 0)
+    closed = {name: len(list((tiered / name).glob("*.log"))) - 1
+              for name in ("kept-0", "aborted-0", "timed-0")}  # fmt: skip
+    assert after.first.copied == sum(closed.values())
+
+
 def test_an_open_transaction_keeps_a_log_dirty(small):
     (small / "cleaner-offset-checkpoint").unlink()
     path = max((small / TX).glob("*.snapshot"))

@@ -13,6 +13,11 @@ import pytest
 from calls import calls_of
 from verification import numbers_in
 
+from logtool.checks.index_sanity import (
+    check_offset_index,
+    check_time_index,
+    check_transaction_index,
+)
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
@@ -24,11 +29,6 @@ from logtool.sanity.background import GuardedPartition
 from logtool.sanity.broker_load import Load
 from logtool.sanity.indexes import Cost, Opener
 from logtool.sanity.judging import Seen
-from logtool.sanity.kafka_check import (
-    check_offset_index,
-    check_time_index,
-    check_transaction_index,
-)
 from logtool.sanity.measuring import Cache, Sample, TimedStart, Usage
 from logtool.sanity.model import Size, Target
 from logtool.sanity.results import MeasuredDir, Measurement, Mode

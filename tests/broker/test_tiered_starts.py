@@ -1,0 +1,113 @@
+"""Compares what `plan` says of a start with remote storage with what a broker does at it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker import tiered
+from broker.command import run
+from broker.conftest import runnable
+from broker.install import KAFKA_3, KAFKA_4, HarnessError, minor
+from broker.kafka import Broker
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
+
+RELEASES = [KAFKA_4, pytest.param(KAFKA_3, marks=pytest.mark.long)]
+CACHE = "remote-log-index-cache"
+
+
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def home(release: str, copy_of: Callable[[str], Path], tmp_path: Path) -> Path:
+    """Return a folder with the log dir `data` of a broker that stopped, and its `remote`."""
+    if release != KAFKA_4:
+        tiered.run(runnable(release), tmp_path)
+        return tmp_path
+    found = copy_of(f"tiered/{release}")
+    (found / "remote").mkdir()
+    (found / "objects").rename(found / "remote" / "kafka-tiered-storage")
+    return found
+
+
+def planned(release: str, home: Path) -> list[dict[str, Any]]:
+    """Return the actions of a start."""
+    version = ".".join(map(str, minor(release)))
+    done = run("plan", "--kafka-version", version, "-f", "ndjson", home / "data")
+    return [one for one in map(json.loads, done.stdout.splitlines()) if one["type"] == "action"]
+
+
+def broker_of(release: str, home: Path) -> Broker:
+    version = runnable(release)
+    return Broker(version, [home / "data"], tiered.settings(version, home / "remote"))
+
+
+def test_the_files_of_the_index_cache_that_a_start_removes(release: str, home: Path) -> None:
+    cache = home / "data" / CACHE
+    cache.mkdir(exist_ok=True)
+    for segment, kinds in (("B", ("index",)), ("C", ("index", "timeindex", "txnindex"))):
+        for kind in kinds:
+            (cache / f"9_AAAAAAAAAAAAAAAAAAAA{segment}w.{kind}").touch()
+    for name in ("7_AAAAAAAAAAAAAAAAAAAACQ.index.deleted", "9_AAAAAAAAAAAAAAAAAAAACw.index.tmp"):
+        (cache / name).touch()
+    before = {path.name for path in cache.iterdir()}
+    gone = {
+        Path(one["path"]).name for one in planned(release, home)
+        if one["action"] == "remove" and Path(one["path"]).parent == cache
+    }  # fmt: skip
+    with broker_of(release, home) as broker:
+        broker.start()
+        broker.stop()
+    after = {path.name for path in cache.iterdir()}
+    assert gone
+    assert before - after == gone
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("note", b""),
+        ("9_AAAAAAAAAAAAAAAAAAAABw.timeindex", b"x"),
+        ("x_AAAAAAAAAAAAAAAAAAAABw", b""),
+    ],
+    ids=["name", "size", "offset"],
+)
+def test_a_file_of_the_index_cache_that_stops_a_start(
+    release: str, home: Path, name: str, content: bytes
+) -> None:
+    cache = home / "data" / CACHE
+    cache.mkdir(exist_ok=True)
+    (cache / name).write_bytes(content)
+    if name != "note":
+        base = name.partition(".")[0]
+        for kind in ("index", "timeindex", "txnindex"):
+            (cache / f"{base}.{kind}").touch()
+    refusals = [one for one in planned(release, home) if one["action"] == "refuse"]
+    assert [Path(one["path"]).parent for one in refusals] == [cache]
+    with broker_of(release, home) as broker, pytest.raises(HarnessError):
+        broker.start()
+
+
+def test_a_leader_without_a_local_log_deletes_the_remote_segments(release: str, home: Path) -> None:
+    shutil.rmtree(home / "data" / "aged-1")
+    for path in (home / "data" / "aged-0").iterdir():
+        if path.name != "partition.metadata":
+            path.unlink()
+    lost = {(one["topic"], one["partition"]) for one in planned(release, home)
+            if one["action"] == "lost"}  # fmt: skip
+    assert lost == {("aged", 0), ("aged", 1)}
+    kept = tiered.objects(home / "remote", "kept")
+    assert len(tiered.objects(home / "remote", "aged")) == 18
+    with broker_of(release, home) as broker:
+        broker.start()
+        tiered.wait(lambda: not tiered.objects(home / "remote", "aged"), broker, "still there")
+        broker.stop()
+    assert tiered.objects(home / "remote", "kept") == kept
