@@ -249,6 +249,7 @@ class Verification:
         yield from file_names.check_root_names(home)
         facts = self._facts_of(home)
         yield from facts.items
+        yield from root.check_bootstrap(home)
         yield from root.check_rows(home, facts.checkpoints)
         yield from filter(self._is_selected, self._verdicts.get(home.path, ()))
         yield from self._live(facts)
