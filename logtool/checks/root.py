@@ -112,17 +112,27 @@ def check_rows(root: LogDir, checkpoints: Checkpoints) -> Iterator[Finding]:
 def check_missing_rows(
     root: LogDir, key: TopicPartition, facts: "PartitionSummary", checkpoints: Checkpoints
 ) -> Iterator[Finding]:
-    """Yield a finding if a partition with data has no recovery point: it then counts as 0."""
-    recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
-    if recovery is None or not facts.log_end_offset or key in recovery:
+    """Yield a finding if a partition with data has no recovery point: it then counts as 0.
+
+    A broker writes the file every minute and when it stops. So a log dir without it is that of a
+    broker that was killed in its first minute, or somebody deleted the file. A directory without
+    meta.properties holds copies of partitions.
+    """
+    kind = FileKind.RECOVERY_POINT_CHECKPOINT
+    file, rows = root.files.get(kind), checkpoints.get(kind)
+    is_there = file or FileKind.META_PROPERTIES in root.files
+    if not facts.log_end_offset or not is_there or (file and (rows is None or key in rows)):
         return
-    text = f"has no row of {key[0]}-{key[1]}, which has data: its recovery point counts as 0"
+    name = f"{key[0]}-{key[1]}"
+    text = f"has no row of {name}, which has data: its recovery point counts as 0"
+    if file is None:
+        text = f"{kind.value} is missing, and {name} has data: its recovery point counts as 0"
     yield Finding(
         "checkpoint/no-recovery-point",
         text,
         topic=key[0],
         partition=key[1],
-        path=root.files[FileKind.RECOVERY_POINT_CHECKPOINT].path,
+        path=file.path if file else root.path,
     )
 
 
