@@ -243,6 +243,9 @@ class PlanPrinter(ActionPrinter):
             yield self._withheld_line()
         yield from self._time_lines()
         yield from self._thread_lines()
+        if left := sum(one.left for one in self._forecasts):
+            places = text.count(left, "damaged place")
+            yield f"the start reads {places} and leaves what is there, listed above as unnoticed"
         yield from self._below_lines()
         yield from self._unchecked_lines()
         yield from after_start.lines(self._after)
@@ -399,8 +402,9 @@ class PlanPrinter(ActionPrinter):
         if found is None:
             return
         damage = ""
-        if self._counts["unnoticed"]:
-            places = text.count(self._counts["unnoticed"], "place")
+        unnoticed = self._counts["unnoticed"] - sum(one.left for one in self._forecasts)
+        if unnoticed:
+            places = text.count(unnoticed, "place")
             damage = f"there is damage ({places} listed above), and "
         verb = "was" if found.segments == 1 else "were"
         where = "below the recovery point, which no broker checks"
