@@ -243,7 +243,7 @@ class PlanPrinter(ActionPrinter):
             yield self._withheld_line()
         yield from self._time_lines()
         yield from self._thread_lines()
-        if left := sum(one.left for one in self._forecasts):
+        if left := sum(one.damage_left for one in self._forecasts):
             places = text.count(left, "damaged place")
             yield f"the start reads {places} and leaves what is there, listed above as unnoticed"
         yield from self._below_lines()
@@ -402,7 +402,7 @@ class PlanPrinter(ActionPrinter):
         if found is None:
             return
         damage = ""
-        unnoticed = self._counts["unnoticed"] - sum(one.left for one in self._forecasts)
+        unnoticed = self._counts["unnoticed"] - sum(one.damage_left for one in self._forecasts)
         if unnoticed:
             places = text.count(unnoticed, "place")
             damage = f"there is damage ({places} listed above), and "

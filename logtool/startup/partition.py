@@ -66,7 +66,7 @@ class PartitionForecast:
     """Segments that are not recovered: no broker checks whether their logs are sound."""
     unread_bytes: int = 0
     """Bytes of the logs of these segments."""
-    left: int = 0
+    damage_left: int = 0
     """Damaged places that the start reads and leaves: no broker notices them."""
     log_bytes: int = 0
     """Bytes of the logs of all segments."""
@@ -235,7 +235,7 @@ def forecast_partition(
         ),
         unread_segments=0 if request.assumed.verify else len(unread),
         unread_bytes=0 if request.assumed.verify else sum(one.log.size for one in unread),
-        left=left,
+        damage_left=left,
         log_bytes=sum(one.log.size for one in listed.segments),
         last_bytes=listed.segments[-1].log.size if listed.segments else 0,
         damaged_before_last=tuple(_damaged_before_last(listed, loaded)),

@@ -270,8 +270,8 @@ def test_damage_that_recovery_reads_and_leaves_is_unnoticed(copy_of: Callable[[s
     assert (again.outcome, again.lost_records) == (Outcome.LOADS, 0)
     assert actions_of(again, "unnoticed") == [(log.name, sound, size)]
     assert [name for name, *_ in actions_of(miscounted, "unnoticed")] == [log.name]
-    assert (again.left, miscounted.left) == (1, 1)
-    assert sum(one.left for one in partitions.values()) == 2
+    assert (again.damage_left, miscounted.damage_left) == (1, 1)
+    assert sum(one.damage_left for one in partitions.values()) == 2
 
 
 def test_offsets_that_an_index_entry_shows_empty_the_segment(
@@ -282,7 +282,7 @@ def test_offsets_that_an_index_entry_shows_empty_the_segment(
     append_to_file(log, log.read_bytes())
     partitions, _ = forecast(home)
     one = partitions["codec-none-0"]
-    assert (one.left, one.log_end) == (0, 0)
+    assert (one.damage_left, one.log_end) == (0, 0)
     assert one.recover_log_end == 360
     assert [position for _, position, _ in actions_of(one, "truncate")] == [0]
 
