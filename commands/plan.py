@@ -85,8 +85,8 @@ def plan(
     logtool loads each log as a broker loads it, but in memory; it changes nothing on the disk. It
     shows which files the broker will delete, rename, read again or cut (with the byte, the offset,
     the lost records, and whether these were acknowledged), which indexes it will rebuild, which bad
-    indexes it will not notice, and what will stop the start. The last lines show what could not be
-    determined.
+    indexes and batches it will not notice, and what will stop the start. The last lines show what
+    could not be determined.
 
     Log dirs given together belong to one broker. The metadata log in one of them shows which
     partitions are stray and which settings the topics have. For a partition dir, logtool uses the
@@ -172,8 +172,8 @@ def plan(
     Exit status:
       0    complete: nothing is lost, and nothing stops the start
       1    a log is cut, does not load or is renamed; a log dir goes offline; the start
-           fails; a file is ignored; a bad index is not noticed; segments overlap; or limits are too
-           low; or a node of AutoMQ does not start or drops records of its WAL
+           fails; a file is ignored; damage is not noticed; segments overlap; or limits are too low;
+           or a node of AutoMQ does not start or drops records of its WAL
       2
       4
       5    refused: --metrics-file names a file in a log dir

@@ -96,7 +96,8 @@ def verify(
     logtool prints each error as soon as it finds it, and the first three warnings of each code. It
     counts the other warnings and the findings of severity info; -v prints them too. All formats
     other than table contain every finding. If one PATH holds a sound copy of a damaged log, the
-    command that repairs the log from the copy is printed first.
+    command that repairs the log from the copy is printed first. Log dirs belong to one broker,
+    unless ID=DIR or two metadata logs show several: each broker is then judged by itself.
 
     The command needs no broker, and writes nothing but the files of --resume and --metrics-file.
     While a broker runs, the newest data may look incomplete; the finding then has severity info. On

@@ -7,12 +7,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
-from logtool.checks import compaction, file_names, metadata_records, root, topic_id_support
+from logtool.checks import compaction, file_names, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
-from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
 from logtool.checks.log_dir_facts import LogDirFacts, live_key
+from logtool.checks.node_verdicts import NodeVerdicts
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.partition_numbers import PartitionNumbers, numbers_of
 from logtool.checks.report import PartitionSummary
@@ -35,11 +35,9 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import Opened, PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
-from logtool.metadata.releases import NEWEST
 from logtool.node import settings, surroundings
 from logtool.node.claims import has_list
-from logtool.node.identity import identify
-from logtool.node.node import Node, images_of, nodes_of
+from logtool.node.node import images_of
 from logtool.node.settings import Settings
 from logtool.node.surroundings import Surroundings
 from logtool.running.budget import Budget
@@ -103,6 +101,7 @@ class Verification:
         on_progress: Callable[[Progress], None] | None = None,
         areas: Collection[str] = (),
         static: Mapping[str, str] | None = None,
+        node_ids: Mapping[Path, int] | None = None,
         flavour: Flavour | None = None,
         engine: Engine | None = None,
         earlier: EarlierReports | None = None,
@@ -111,7 +110,8 @@ class Verification:
         """Take the paths, and how they are checked.
 
         With an `engine` other processes check the segments; those that `earlier` knows are skipped.
-        The numbers of each partition dir that is reached are put into `numbers`.
+        The numbers of each partition dir that is reached are put into `numbers`. `node_ids` has the
+        ids of ``ID=DIR`` by path: log dirs with different ids are of different brokers.
         """
         self._paths = paths
         self._flavour = flavour
@@ -122,15 +122,12 @@ class Verification:
         self._level = level
         self._limit = limit
         self._selection = selection or Selection()
-        self._verdicts: dict[Path, list[Finding]] = {}
-        """Findings about the start with a log dir, among the others of its broker, by log dir."""
+        self._verdicts = NodeVerdicts(self._static, node_ids or {})
         self._repairs: dict[tuple[Path, int | None], str | None] = {}
         """The command that repairs each damaged log, where another copy is at hand."""
         self._topic_ids = TopicIds()
         self._containing: dict[Path, LogDirFacts | None] = {}
         """The log dirs that contain partition dirs which were given, by their path."""
-        self._nodes: dict[Path, Node] = {}
-        """By log dir: its node, with all log dirs of it that were given."""
         self._neighbours: Neighbours = {}
         self._numbers = numbers
         self.opened: dict[Path, Opened] = {}
@@ -197,7 +194,7 @@ class Verification:
     def _all(self) -> Iterator[Item]:
         paths = list(files.each_once(self._paths))
         self.opened = {path: inputs.open_path(path, paths, self._flavour) for path in paths}
-        self._gather(filter(_is_of_kafka, self.opened.values()))
+        self._verdicts.gather(filter(_is_of_kafka, self.opened.values()))
         for path, found in self.opened.items():
             if self.summary.out_of_time:
                 break
@@ -213,23 +210,9 @@ class Verification:
                     yield from self._file(path)
             except UnreadableError as error:
                 yield error
-        yield from self._topic_ids.check(self._nodes)
+        yield from self._topic_ids.check(self._verdicts.nodes)
         lone = (path for path, found in self.opened.items() if found is PathKind.PARTITION_DIR)
-        self.summary.partition_list = has_list(self._nodes.values(), lone)
-
-    def _gather(self, homes: Iterable[LogDir]) -> None:
-        """Group the log dirs by node, and judge each group as a start of the node would."""
-        identities = [identify(home) for home in homes]
-        # A meta.properties that cannot be read is reported when the files are checked.
-        readable = [one for one in identities if not one.unread]
-        for node in nodes_of(readable, NEWEST, self._static):
-            for one in node.log_dirs:
-                self._nodes[one.path] = node
-            for verdict in BrokerDirs(node).verdicts:
-                self._verdicts.setdefault(verdict.log_dir, []).append(verdict.finding)
-            if node.metadata_log and node.image:
-                faults = metadata_records.check(node.image)
-                self._verdicts.setdefault(node.metadata_log.path, []).extend(faults)
+        self.summary.partition_list = has_list(self._verdicts.nodes.values(), lone)
 
     def _file(self, path: Path) -> Iterator[Item]:
         facts = PartitionSummary()
@@ -249,14 +232,15 @@ class Verification:
         yield from file_names.check_root_names(home)
         facts = self._facts_of(home)
         yield from facts.items
+        yield from root.check_bootstrap(home)
         yield from root.check_rows(home, facts.checkpoints)
-        yield from filter(self._is_selected, self._verdicts.get(home.path, ()))
+        yield from filter(self._is_selected, self._verdicts.findings.get(home.path, ()))
         yield from self._live(facts)
 
     def _facts_of(self, home: LogDir) -> LogDirFacts:
-        node = self._nodes.get(home.path)
+        node = self._verdicts.nodes.get(home.path)
         known = settings.of_node(node) if node else Settings(static=self._static)
-        return LogDirFacts(home, known, images_of(self._nodes, home.path))
+        return LogDirFacts(home, known, images_of(self._verdicts.nodes, home.path))
 
     def _around(self, path: Path) -> LogDirFacts | None:
         """Return the log dir that contains a partition dir; None for a copy of a partition dir."""
@@ -265,8 +249,8 @@ class Verification:
         place = path.resolve().parent
         if place not in self._containing:
             home = inputs.containing(path, self._flavour)
-            if home and home.path not in self._nodes:
-                self._gather([home])
+            if home and home.path not in self._verdicts.nodes:
+                self._verdicts.gather([home])
             self._containing[place] = self._facts_of(home) if home else None
         return self._containing[place]
 
@@ -279,12 +263,12 @@ class Verification:
             return
         if directory.kind in OF_TODAY:
             of_it = directory.topic, directory.partition
-            verdicts = self._verdicts.get(home.home.path, ())
+            verdicts = self._verdicts.findings.get(home.home.path, ())
             yield from (one for one in verdicts if (one.topic, one.partition) == of_it)
         listing = partial(opening.try_partition, path, self._flavour)
         job = self._job_in(home, path, directory, self._plain(path), listing)
         yield from self._partitions([job], altered)
-        self._topic_ids.note_one(self._nodes.get(home.home.path), home.home, directory)
+        self._topic_ids.note_one(self._verdicts.nodes.get(home.home.path), home.home, directory)
 
     def _alone(self, path: Path) -> PartitionJob:
         """Return the job for a partition dir that no log dir contains."""
@@ -367,7 +351,7 @@ class Verification:
                 yield job
 
         yield from self._partitions(jobs(), AlteredFiles(alone=False))
-        self._topic_ids.note(self._nodes.get(log_dir.path), log_dir, facts)
+        self._topic_ids.note(self._verdicts.nodes.get(log_dir.path), log_dir, facts)
         # The metadata log is closed after the marker is written, and recovered at every start.
         logs = [entry for directory, entry in facts.items() if root.key_of(directory)]
         yield from root.check_marker(log_dir, logs)

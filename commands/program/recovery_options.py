@@ -171,8 +171,8 @@ class RecoveryMode(RecoveryOptions):
         bool,
         typer.Option(
             "--cut-precisely/--cut-as-broker",
-            help="Where offsets go backwards, a broker empties the whole segment; "
-            "--cut-precisely cuts only the batches that are out of order, and drops "
+            help="Where an index entry shows that offsets go backwards, a broker empties the whole "
+            "segment; --cut-precisely cuts only the batches that are out of order, and drops "
             "segments that a truncation removed and a crash restored.",
         ),
     ] = True

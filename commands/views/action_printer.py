@@ -14,7 +14,7 @@ from logtool.commands.views.actions import is_routine
 from logtool.commands.views.plan_tables import FORECAST
 from logtool.disk import shell
 from logtool.errors import LogtoolError
-from logtool.findings import Finding
+from logtool.findings import Finding, Severity
 from logtool.running.summary import ActionSummary
 from logtool.schemas.printed import ACTION
 from logtool.schemas.tables import FINDING
@@ -106,8 +106,10 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._report.item(obj)
 
     def _finding(self, finding: Finding) -> None:
-        """Print a finding on a resource that the host lacks for the logs."""
+        """Print a finding about the host or a log dir; a table leaves out one of severity info."""
         self._summary.add(finding)
+        if self._brief and finding.severity is Severity.INFO:
+            return
         self._shown += 1
         self._report.item(FINDING.row(finding))
 

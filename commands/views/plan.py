@@ -1,5 +1,6 @@
 """A run of ``plan``: what happens as it is known, how long it takes, and what policies come to."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,15 +31,18 @@ from logtool.node.claims import has_list
 from logtool.node.host_limits import Limits
 from logtool.node.node import Node
 from logtool.running.summary import ActionSummary
-from logtool.startup import rates
+from logtool.startup import rates, recovery_points
 from logtool.startup.disks import PIECE
 from logtool.startup.duration import Duration, duration
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.policies import Policy, compare
 from logtool.startup.rates import ReadRates
+from logtool.startup.recovery_points import MissingPoints
 from logtool.startup.request import LoadRequest
 
+_WORTH_THREADS = 0.8
+"""Share of the time of a start up to which more threads are worth a line."""
 _MOST_PATHS = 5
 """Partition dirs in a printed command; of more, it has the log dirs."""
 
@@ -155,6 +159,9 @@ class PlanPrinter(ActionPrinter):
         self._threads = threads
         self._policies = policies
         self._time: Duration | None = None
+        self._faster: Duration | None = None
+        """The same with a thread for each processor, where that shortens a long recovery."""
+        self._missing: list[MissingPoints] = []
         self._unread: UnreadLogs | None = None
         self._look = look
         self._after: AfterStart | None = None
@@ -186,9 +193,15 @@ class PlanPrinter(ActionPrinter):
             for finding in host_limits.judge(needed, self._limits, start.log_dir.path):
                 self._finding(finding)
         known = self._known_rates()
+        self._missing = recovery_points.missing(self._forecast.log_dirs, partitions)
+        for one in self._missing:
+            self._finding(one.finding)
         if known:
             self._time = duration(partitions, self._threads, known)
             self._report.item(DURATION.row(self._time))
+            if self._missing:
+                more = max(self._threads, len(os.sched_getaffinity(0)))
+                self._faster = duration(partitions, more, known)
         if self._policies:
             compared = compare(partitions, self._policies, self._threads, known)
             self._report.item(POLICIES.row(compared))
@@ -229,6 +242,10 @@ class PlanPrinter(ActionPrinter):
         if self._withheld:
             yield self._withheld_line()
         yield from self._time_lines()
+        yield from self._thread_lines()
+        if left := sum(one.damage_left for one in self._forecasts):
+            places = text.count(left, "damaged place")
+            yield f"the start reads {places} and leaves what is there, listed above as unnoticed"
         yield from self._below_lines()
         yield from self._unchecked_lines()
         yield from after_start.lines(self._after)
@@ -246,7 +263,9 @@ class PlanPrinter(ActionPrinter):
         recovered = sum(forecast.recovered for forecast in forecasts)
         if recovered:
             segments = text.count(sum(forecast.segments for forecast in forecasts), "segment")
-            parts.append(f"{recovered:,} of {segments} recovered")
+            cause = " and ".join(dict.fromkeys(one.cause for one in self._missing))
+            because = f" because {cause}" if cause else ""
+            parts.append(f"{recovered:,} of {segments} recovered{because}")
         if stops:
             parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
         parts += self._of_actions()
@@ -351,6 +370,18 @@ class PlanPrinter(ActionPrinter):
         if read > len(time.slowest) > 0:
             yield f"- and {text.count(read - len(time.slowest), 'partition')} that take less time"
 
+    def _thread_lines(self) -> Iterator[str]:
+        """Yield the line on the setting that shortens a start without recovery points."""
+        if not self._missing:
+            return
+        setting = f"{broker_config.THREADS} is {self._threads}"
+        if self._time is None or self._faster is None:
+            yield f"{setting}; --recovery-threads shows the time of a start with more threads"
+        elif self._faster.seconds < self._time.seconds * _WORTH_THREADS:
+            fast = self._faster
+            span = text.span(fast.seconds_low, fast.seconds_high, text.duration)
+            yield f"{setting}; with {fast.threads:,} threads the start takes {span}"
+
     def _why_no_time(self) -> str:
         """Return why the rates of a start are not known."""
         if self._forecast.assumed.supplement:
@@ -371,8 +402,9 @@ class PlanPrinter(ActionPrinter):
         if found is None:
             return
         damage = ""
-        if self._counts["unnoticed"]:
-            places = text.count(self._counts["unnoticed"], "place")
+        unnoticed = self._counts["unnoticed"] - sum(one.damage_left for one in self._forecasts)
+        if unnoticed:
+            places = text.count(unnoticed, "place")
             damage = f"there is damage ({places} listed above), and "
         verb = "was" if found.segments == 1 else "were"
         where = "below the recovery point, which no broker checks"

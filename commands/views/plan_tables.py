@@ -61,7 +61,7 @@ FORECAST: Final = Table("partition", "partition that a broker loads", (
            "request.high_watermark"),
     offset("log_end_offset", "end of the log after the load", value="log_end"),
     offset("broker_log_end_offset", "end of the log after a broker's recovery; a broker empties a "
-           "segment whose offsets go backwards",
+           "segment where an index entry shows that offsets go backwards",
            "the broker does not start, because an offset of a batch lies outside the segment",
            "broker_log_end"),
     offset("recover_log_end_offset", "end of the log after logtool recover with its defaults; it "

@@ -51,12 +51,14 @@ def run(
     budget = Budget(
         running.threads, running.pace(), drop_cache, memory=load(resume) if resume else None
     )
-    paths = inputs.given()
+    dirs = inputs.node_dirs()
+    paths = [one.path for one in dirs]
     metrics = MetricsFile(metrics_file, "verify", paths)
     conf = spark.settings() if spark else {}
     if spark and not (spark.master or "local").startswith("local"):
         # An executor on another machine has another current directory.
-        paths = [path.absolute() for path in paths]
+        dirs = [replace(one, path=one.path.absolute()) for one in dirs]
+        paths = [one.path for one in dirs]
     selection = replace(inputs.selection, sample=sample)
     buckets = [path for path in paths if is_bucket(path)]
     tiers = [path for path in paths if path not in buckets and is_tier(path)]
@@ -69,6 +71,7 @@ def run(
         budget=budget,
         static=inputs.broker.of_node()
         | ({} if level == Level.QUICK else inputs.broker.take(*broker_config.JUDGED)),
+        node_ids={one.path: one.node for one in dirs if one.node is not None},
         on_progress=lambda progress: report.show(progress), flavour=inputs.given_flavour,
     )  # fmt: skip
     resolved = None if buckets else inputs.resolved(logs, selection)

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.disk import files, in_use, shell
+from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
@@ -31,6 +33,12 @@ def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
         name = f" ({holder.command})" if holder.command else ""
         text = f"{who}{name} has locked {flavour.lock}: files may change while logtool reads them"
         yield Finding("data-dir/in-use", text, path=log_dir)
+
+
+def check_bootstrap(root: LogDir) -> Iterator[Finding | UnreadableError]:
+    """Check ``bootstrap.checkpoint``, which has the format of a snapshot of the metadata log."""
+    if file := root.files.get(FileKind.BOOTSTRAP_CHECKPOINT):
+        yield from check_kraft_snapshot(file)
 
 
 def check_partition_offsets(
@@ -104,17 +112,27 @@ def check_rows(root: LogDir, checkpoints: Checkpoints) -> Iterator[Finding]:
 def check_missing_rows(
     root: LogDir, key: TopicPartition, facts: "PartitionSummary", checkpoints: Checkpoints
 ) -> Iterator[Finding]:
-    """Yield a finding if a partition with data has no recovery point: it then counts as 0."""
-    recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
-    if recovery is None or not facts.log_end_offset or key in recovery:
+    """Yield a finding if a partition with data has no recovery point: it then counts as 0.
+
+    A broker writes the file every minute and when it stops. So a log dir without it is that of a
+    broker that was killed in its first minute, or somebody deleted the file. A directory without
+    meta.properties holds copies of partitions.
+    """
+    kind = FileKind.RECOVERY_POINT_CHECKPOINT
+    file, rows = root.files.get(kind), checkpoints.get(kind)
+    is_there = file or FileKind.META_PROPERTIES in root.files
+    if not facts.log_end_offset or not is_there or (file and (rows is None or key in rows)):
         return
-    text = f"has no row of {key[0]}-{key[1]}, which has data: its recovery point counts as 0"
+    name = f"{key[0]}-{key[1]}"
+    text = f"has no row of {name}, which has data: its recovery point counts as 0"
+    if file is None:
+        text = f"{kind.value} is missing, and {name} has data: its recovery point counts as 0"
     yield Finding(
         "checkpoint/no-recovery-point",
         text,
         topic=key[0],
         partition=key[1],
-        path=root.files[FileKind.RECOVERY_POINT_CHECKPOINT].path,
+        path=file.path if file else root.path,
     )
 
 

@@ -3,10 +3,11 @@
 This package has no rules of its own: faults are those that `verify` finds, and the effects of a
 start are those that `plan` predicts.
 
-answers      the answers, as plain data
-holdings     partitions, segments and bytes of each log dir
-examination  the run: a quick look, the next start, then every batch while there is time
-log_map      the segments of each log with the places of damage
-diagnosis    the answers from the results of a run, and the one command to run next
-environment  the software and the limits that logtool runs with
+answers       the answers, as plain data
+holdings      partitions, segments and bytes of each log dir
+examination   the run: a quick look, the next start, then every batch while there is time
+log_map       the segments of each log with the places of damage
+diagnosis     the answers from the results of a run
+next_command  the one command to run next
+environment   the software and the limits that logtool runs with
 """

@@ -1,4 +1,4 @@
-"""The answers of `doctor` from the results of an examination, and the command to run next.
+"""The answers of `doctor` from the results of an examination.
 
 The limits of the host for a broker are added: disk space, open files, maps.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks import topic_id_support
-from logtool.disk import in_use, shell
+from logtool.disk import in_use
 from logtool.doctor.answers import (
     Answer,
     BrokerState,
@@ -25,7 +25,6 @@ from logtool.doctor.answers import (
     Identity,
     KeptDirty,
     Limit,
-    Next,
     NextStart,
     OldFormats,
     SoonAfterStart,
@@ -33,10 +32,10 @@ from logtool.doctor.answers import (
 )
 from logtool.doctor.examination import Examination
 from logtool.doctor.holdings import LogDirNumbers
-from logtool.errors import NothingMatchedError, UnreadableError
-from logtool.findings import Broker, Finding, Remedy, Severity
+from logtool.doctor.next_command import command_line, comparison, next_command
+from logtool.errors import UnreadableError
+from logtool.findings import Finding, Severity
 from logtool.loading.result import Outcome
-from logtool.log.buckets import is_bucket
 from logtool.metadata import releases
 from logtool.metadata.releases import METADATA_VERSION
 from logtool.node import host_limits, written_by
@@ -52,8 +51,6 @@ _HARM = frozenset(
     {"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap", "lost", "erase"}
 )
 """Actions that are errors even if nothing is counted as lost."""
-_FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
-"""Remedies of findings about data that another copy can still have."""
 _OLD_FORMAT = "batch/old-format"
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
@@ -76,6 +73,7 @@ def diagnose(runs: Sequence[Examination]) -> Iterator[Diagnosed]:
         yield from run.actions
         yield from run.unread
         yield from answers(run, [one for one in runs if one is not run])
+    yield from comparison(runs)
     if end:
         raise end
 
@@ -170,7 +168,7 @@ def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
     """Yield the effects of retention and of the cleaner, if there are any."""
     found = run.after_start
     if run.has_too_many_logs:
-        command = _logtool(run, "retention")
+        command = command_line(run, "retention")
         yield SoonAfterStart(Gravity.INFO, None, None, None, None, None, (), command)
     if found is None or not (found.first.segments or found.kept):
         return
@@ -185,7 +183,7 @@ def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
         kept=[
             KeptDirty(one.path, one.producer_id, one.transaction_first_offset) for one in found.kept
         ],
-        command=_logtool(run, "retention" if first.segments else "cleaner"),
+        command=command_line(run, "retention" if first.segments else "cleaner"),
     )
 
 
@@ -328,123 +326,3 @@ def open_files_of(pid: int) -> tuple[int | None, int | None] | None:
             soft, hard = (int(one) if one.isdigit() else None for one in found.groups())
             return soft, hard
     return None
-
-
-def next_command(
-    run: Examination, given: Sequence[Answer], others: Sequence[Examination] = ()
-) -> Next:
-    """Return the command to run next, for the gravest of the problems in these answers.
-
-    Where one of `others` has a sound copy of what is damaged, that is the copy to repair it from.
-    """
-    start = next((one for one in given if isinstance(one, NextStart)), None)
-    by_severity = {severity: [one for one in run.findings if one.severity is severity]
-                   for severity in Severity}  # fmt: skip
-    errors = by_severity[Severity.ERROR]
-    refusing = next(
-        (one for one in run.findings if one.broker is Broker.REFUSES),
-        next((one for one in errors if one.remedy is Remedy.CHECKPOINT), None),
-    )
-    if run.unread and not any(home.partitions for home in run.homes):
-        return _unread(run, run.unread[0])
-    if several := _of_several_nodes(given):
-        return several
-    if start and start.refuses:
-        return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
-    for found in errors:
-        if found.code == "partition/lost" and found.next:
-            return Next(found.next, "the logs that the next start deletes")
-    if filled := _fill(run, others):
-        return filled
-    if start and (start.losing or start.state is Gravity.ERROR):
-        return _plan(run, "what the next start does, and what is lost")
-    if start and start.not_reached and any(one.remedy in _FROM_A_COPY for one in errors):
-        return _plan(run, "what the next start does, and what is lost, without a time limit")
-    for found in errors:
-        return _finding(run, found)
-    if run.unread:
-        return _unread(run, run.unread[0])
-    if any(isinstance(one, DiskAnswer) and one.state is Gravity.ERROR for one in given):
-        return Next(_logtool(run, "stat --level quick --top 10"), "what takes up disk space")
-    if start and start.state is Gravity.WARNING:
-        return _plan(run, "what the next start does, and which damage it does not notice")
-    for found in by_severity[Severity.WARNING]:
-        return _finding(run, found)
-    if not run.deep.is_whole:
-        return Next(_logtool(run, "verify"), "every batch, without a time limit")
-    return Next(
-        _logtool(run, "verify --level records"), ("also every record; nothing is wrong so far")
-    )
-
-
-def _of_several_nodes(given: Sequence[Answer]) -> Next | None:
-    """Return the examination of each node by itself, where log dirs are not of one node."""
-    versions = next((one for one in given if isinstance(one, VersionsAnswer)), None)
-    found = versions.identities if versions else ()
-    if len({one.node_id for one in found}) < 2:
-        return None
-    words = [
-        shell.path(one.path) if one.node_id is None else f"{one.node_id}={shell.path(one.path)}"
-        for one in found
-    ]
-    return Next(f"logtool doctor {' '.join(words)}", "each node by itself; these are several nodes")
-
-
-def _logtool(run: Examination, command: str) -> str:
-    words = [f"logtool {command}", str(run.selection), *map(shell.path, run.paths)]
-    return " ".join(word for word in words if word)
-
-
-def _plan(run: Examination, reason: str) -> Next:
-    return Next(_logtool(run, "plan"), reason)
-
-
-def _fill(run: Examination, others: Sequence[Examination]) -> Next | None:
-    """Return the repair of damaged partitions from other brokers; None if no copy is sound."""
-    damaged, copies = _damaged(run), []
-    for other in others:
-        is_bad = _damaged(other)
-        sound = {one for home in other.homes for one in home.partitions}
-        if any(name in sound and name not in is_bad for name in damaged):
-            copies += [f"--fill-from {shell.path(path)}" for path in other.paths]
-    if not copies:
-        return None
-    return Next(
-        _logtool(run, " ".join(["recover", *copies])),
-        "the repair with sound batches of the other copies; nothing is written without --apply",
-    )
-
-
-def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
-    """Return topic and partition of the logs that have damage or lose records at the start."""
-    lost = {(one.request.topic, one.request.partition) for one in run.forecasts if one.losses}
-    return lost | {
-        (one.topic, one.partition)
-        for one in run.findings
-        if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY
-    }
-
-
-def _finding(run: Examination, found: Finding) -> Next:
-    remedies = Remedies(run.paths, run.selection)
-    remedies.add(found)
-    if found.remedy in (Remedy.RECOVER, Remedy.CHECKPOINT):
-        for one in remedies.counts():
-            if one.command:
-                return Next(one.command, f"the repair of {found.code}")
-    if found.next and found.remedy is not Remedy.NONE:
-        return Next(found.next, f"the place where {found.code} was found")
-    return Next(f"logtool explain {found.code}", "what it means and what to do")
-
-
-def _unread(run: Examination, error: UnreadableError) -> Next:
-    """Return a command that shows why a path could not be read."""
-    path = error.path
-    if is_bucket(path):
-        return _plan(run, "what the node recovers; doctor reads no bucket")
-    if isinstance(error, NothingMatchedError):
-        return Next(f"ls -la {shell.path(path)}", "what the directory holds")
-    if path.exists():
-        return Next(f"ls -ld {shell.path(path)}", "who may read the path")
-    there: Path = next((one for one in path.absolute().parents if one.exists()), Path("/"))
-    return Next(f"ls -la {shell.path(there)}", "what the directory holds")

@@ -130,6 +130,11 @@ class Examination:
         return list(found.values())
 
     @property
+    def has_partition_dirs(self) -> bool:
+        """Return whether a path is a partition dir, not a log dir."""
+        return PathKind.PARTITION_DIR in self._opened.values()
+
+    @property
     def holder(self) -> in_use.Holder | None:
         """Return the process that holds one of the log dirs; None without one."""
         holders = (in_use.holder(one.log_dir.path) for one in self.forecast.log_dirs)

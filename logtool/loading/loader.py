@@ -291,6 +291,7 @@ class Loader:
             batches=result.batches,
             records=result.records,
             next_offset=end,
+            is_odd=result.is_odd,
         )
 
     def _drop_zombies(self) -> None:

@@ -14,7 +14,7 @@ from logtool.errors import FormatError
 from logtool.formats import quorum_state
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.names import CLUSTER_METADATA, FileKind
-from logtool.formats.record_batch import MAGIC
+from logtool.formats.record_batch import HEADER_SIZE, MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.kafka_reading import BatchHeader, StartFailsError, headers
 from logtool.loading.loader import load
@@ -55,7 +55,9 @@ def hindrances(
     if bootstrap:
         try:
             _read_bootstrap(files.read_small(bootstrap.path))
-        except (StartFailsError, FormatError) as error:
+        except FormatError as error:
+            yield Hindrance(bootstrap.path, error.reason, error.position)
+        except StartFailsError as error:
             yield Hindrance(bootstrap.path, str(error))
     listed = opening.open_partition(log_dir / DIRECTORY)
     loaded = load(listed, StartConditions(clean=False, kafka=kafka))
@@ -79,7 +81,8 @@ def hindrances(
 def _read_bootstrap(data: bytes) -> None:
     """Read ``bootstrap.checkpoint`` as a broker does: by size fields alone, to the last batch.
 
-    StartFailsError or FormatError where it cannot, or where no feature level is in it.
+    FormatError with the byte where it cannot, StartFailsError for a size or a magic that no batch
+    has, or without a feature level.
     """
     file = ShadowFile(None, len(data), data)
     types = [kind for header in headers(file, 0, len(data)) for kind in _types(data, header)]
@@ -88,19 +91,30 @@ def _read_bootstrap(data: bytes) -> None:
 
 
 def _types(data: bytes, header: BatchHeader) -> Iterator[int]:
-    """Yield the type of each metadata record of a batch."""
+    """Yield the type of each metadata record of a batch.
+
+    The byte of an error counts from the start of the file; in a compressed batch, where the bytes
+    of a record have no place in the file, it is that of the batch.
+    """
     batch = memoryview(data)[header.position : header.position + header.size]
     if header.magic != MAGIC:
         raise StartFailsError(f"magic {header.magic} at byte {header.position}, expected {MAGIC}")
     chunk = one_batch(batch, header.position)
     if chunk.table.is_control[0]:
         return
+    is_plain = not chunk.table.codec[0]
     tables = []
     for part in batch_records(chunk, 0):
         if isinstance(part, Unread):
-            raise part.error
+            inside = HEADER_SIZE + part.error.position if part.in_records and is_plain else 0
+            raise FormatError(part.reason, header.position + inside)
         tables.append(part)
     for table in tables:
         for row in range(len(table.offset)):
-            record = cluster_metadata.parse(table.value(row) or b"")
+            start = int(table.spans.value_position[row])
+            try:
+                record = cluster_metadata.parse(table.value(row) or b"")
+            except FormatError as error:
+                inside = HEADER_SIZE + start + error.position if is_plain else 0
+                raise FormatError(error.reason, header.position + inside) from None
             yield getattr(record, "type", -1)

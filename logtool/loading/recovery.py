@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from logtool.errors import FormatError
-from logtool.formats import control_record, record_batch
+from logtool.formats import compression, control_record, record_batch
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.crc import crc32c
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
@@ -85,6 +85,8 @@ class Recovered:
     """Damage at which the log ends before its file does; None if it does not."""
     batches: int = 0
     records: int = 0
+    is_odd: bool = False
+    """True if a batch stays that no broker writes, such as one with offsets of batches before."""
 
 
 _MIN = -(2**63)
@@ -121,6 +123,8 @@ class Recovery:
         self._watch = watch
         self._plain: PlainTotals | None = None
         self._control_times: Mapping[int, int] = {}
+        self._highest = _MIN
+        """Largest offset of the batches that stay."""
         self.result = Recovered()
         self.unreadable: str | None = None
         """The control batch that ended the reading; it stays, and no broker can replay it."""
@@ -186,6 +190,7 @@ class Recovery:
                 )
                 break
             position += int(accepted[0].size[0])
+            self.result.is_odd = True
             self._take_in_reach(*accepted)
         return record_batch.empty_table()
 
@@ -231,6 +236,7 @@ class Recovery:
             raise
         if self._epochs is not None:
             self._epochs.add(table)
+        self._look(table)
         self.result.valid_size = int(table.position[-1] + table.size[-1])
         self.result.end_offset = int(table.last_offset[-1]) + 1
         self.result.batches += len(table)
@@ -241,6 +247,22 @@ class Recovery:
             self.unreadable = f"control record at offset {offset}: {reason}"
         self._watch(table, self._plain)
         return rest
+
+    def _look(self, table: BatchTable) -> None:
+        """Note whether batches that stay are odd: a broker compares no offsets but in indexes."""
+        last_offset = table.last_offset
+        if self._plain:
+            self.result.is_odd |= bool(table.base_offset[0] <= self._highest)
+            self._highest = max(self._highest, int(last_offset[-1]))
+            return
+        highest = np.maximum.accumulate(np.concatenate(([self._highest], last_offset)))
+        delta = last_offset - table.base_offset
+        count, is_new = table.record_count, table.magic >= MAGIC
+        odd = (table.base_offset <= highest[:-1]) | (delta < 0)
+        odd |= is_new & ((count < 0) | (count > delta + 1))
+        odd |= table.codec >= len(compression.NAMES)
+        self.result.is_odd |= bool(odd.any())
+        self._highest = int(highest[-1])
 
     def _settle(self, table: BatchTable) -> None:
         """Take the batches before the batch that ends the recovery of the segment."""

@@ -108,6 +108,8 @@ class RecoveredSegment:
     records: int = 0
     next_offset: int = 0
     """Offset behind the batches that stay."""
+    is_odd: bool = False
+    """True if a batch stays that no broker writes; see `logtool.loading.recovery.Recovered`."""
     precise: bool = False
     """True if the segment was cut where a broker would have emptied it or not started."""
     truncated_to: int | None = None

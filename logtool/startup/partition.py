@@ -66,6 +66,8 @@ class PartitionForecast:
     """Segments that are not recovered: no broker checks whether their logs are sound."""
     unread_bytes: int = 0
     """Bytes of the logs of these segments."""
+    damage_left: int = 0
+    """Damaged places that the start reads and leaves: no broker notices them."""
     log_bytes: int = 0
     """Bytes of the logs of all segments."""
     last_bytes: int = 0
@@ -187,11 +189,13 @@ def forecast_partition(
             loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
         done += actions(loaded, request.high_watermark)
         unread: list[Segment] = []
+        left = 0
         if loaded.outcome is Outcome.LOADS:
             recovered = {one.base_offset for one in loaded.recovered}
             recovered |= loaded.removed.keys() | loaded.split.keys()
             unread = [one for one in listed.segments if one.base_offset not in recovered]
             done += _unread(listed, loaded, request, unread)
+            left = sum(one.action == "unnoticed" and one.segment in recovered for one in done)
             done += _lacking(listed, loaded, request, done)
             done += tiering.actions(request, loaded)
             done += _absent(listed, loaded, request)
@@ -231,6 +235,7 @@ def forecast_partition(
         ),
         unread_segments=0 if request.assumed.verify else len(unread),
         unread_bytes=0 if request.assumed.verify else sum(one.log.size for one in unread),
+        damage_left=left,
         log_bytes=sum(one.log.size for one in listed.segments),
         last_bytes=listed.segments[-1].log.size if listed.segments else 0,
         damaged_before_last=tuple(_damaged_before_last(listed, loaded)),
@@ -416,13 +421,15 @@ def placed(action: Action, request: LoadRequest) -> Action:
 def _unread(
     listed: Partition, loaded: LoadResult, request: LoadRequest, unread: Sequence[Segment]
 ) -> Iterator[Action]:
-    """Yield actions for bad files of segments that are not read, and for absent segments."""
-    if not unread and len(listed.segments) < 2:
+    """Yield actions for damage that the start does not notice, and for absent segments."""
+    is_odd = any(one.is_odd for one in loaded.recovered)
+    if not unread and len(listed.segments) < 2 and not is_odd:
         return
-    # Imported here: a log of one segment that is recovered does not need the rules.
+    # Imported here: a sound log of one segment that is recovered does not need the rules.
     from logtool.startup import unread as look
 
     reports = look.looked_at(unread, request)
     yield from look.unnoticed(reports)
     if not request.assumed.fill_from:  # A fill names what it does not fill.
+        yield from look.left(listed, loaded, request)
         yield from look.absent_segments(listed, loaded, request, reports)

@@ -1,4 +1,7 @@
-"""A look at the segments that a start opens without reading them, and for segments that are absent.
+"""A look for damage that a start does not notice, and for segments that are absent.
+
+It is in segments that a start opens without reading them, and in those that it recovers: recovery
+compares CRCs, and no offsets but those in the entries of indexes.
 
 No broker compares a segment with the next one. So the end of each closed segment is read here, from
 the batch that its last index entry names: a few kilobytes.
@@ -44,6 +47,36 @@ def unnoticed(reports: Sequence[SegmentReport]) -> Iterator[Action]:
                     path=item.path,
                     reason=f"stays as it is, and no broker notices: {item.message}",
                     segment=report.base_offset,
+                    position=item.position,
+                    length=item.length,
+                )
+
+
+def left(listed: Partition, loaded: LoadResult, request: LoadRequest) -> Iterator[Action]:
+    """Yield an action for each error in a log that recovery reads and leaves as it is.
+
+    Only a log with an odd batch is read again.
+    """
+    sizes = {
+        one.base_offset: one.valid_size
+        for one in loaded.recovered
+        if one.is_odd and one.base_offset not in loaded.removed
+    }
+    for segment in listed.segments:
+        size = sizes.get(segment.base_offset, 0)
+        if not size:
+            continue
+        report = check_segment(_task(segment, request, Level.BATCHES))
+        for item in report.findings:
+            if isinstance(item, UnreadableError):
+                raise item
+            is_left = item.path == segment.log.path and (item.position or 0) < size
+            if is_left and item.severity is Severity.ERROR:
+                yield Action(
+                    action="unnoticed",
+                    path=segment.log.path,
+                    reason=f"is read and stays as it is, and no broker notices: {item.message}",
+                    segment=segment.base_offset,
                     position=item.position,
                     length=item.length,
                 )

@@ -49,13 +49,20 @@ def errors_of_the_disk(result):
 
 
 def of_others(result):
-    """Return the NDJSON objects of a run, without the partition of the bad sector and the sums."""
+    """Return the NDJSON objects of a run, without the partition of the bad sector and the sums.
+
+    A finding about the recovery points of all partitions is a sum too.
+    """
+    sum_of_points = ("checkpoint/no-recovery-point", None)
     name = BAD.partition("/")[0]
     sums = {"summary", "total", "topic", "damage", "start", "high_watermark", "disk", "next"}
     return [
         {key: value for key, value in obj.items() if key not in ("elapsed_s", "age_ms")}
         for obj in result.objects
-        if obj["type"] not in sums and name not in str(obj) and "codec-none" not in str(obj)
+        if obj["type"] not in sums
+        and name not in str(obj)
+        and "codec-none" not in str(obj)
+        and (obj.get("code"), obj.get("topic")) != sum_of_points
     ]
 
 

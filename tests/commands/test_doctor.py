@@ -228,9 +228,24 @@ def test_without_a_sound_copy_no_copy_is_proposed(run, copy_of):
         log = logs(node / "replica.in-sync-0")[0]
         damage_file(log, flip, log.stat().st_size // 2)
     result = run("doctor", "-f", "ndjson", f"2={nodes[0]}", f"3={nodes[1]}")
-    assert [one["command"] for one in result.of_type("next")] == [
-        f"logtool plan {node}" for node in nodes
-    ]
+    *repairs, _ = [one["command"] for one in result.of_type("next")]
+    assert repairs == [f"logtool plan {node}" for node in nodes]
+
+
+def test_replicas_that_doctor_does_not_compare_are_compared_next(run, copy_of):
+    home = copy_of("4.3.1/replicas")
+    odd = home / "node 3"
+    (home / "node-3").rename(odd)
+    nodes = [f"1={home / 'node-1'}", f"2={home / 'node-2'}", f"3={odd}"]
+    *own, last = run("doctor", "-f", "ndjson", *nodes).of_type("next")
+    assert shlex.split(last["command"]) == ["logtool", "cluster", *nodes]
+    assert not any("nothing is wrong so far" in one["reason"] for one in (*own, last))
+    partitions = [f"{node}/replica.in-sync-0" for node in nodes[1:]]
+    *_, last = run("doctor", "-f", "ndjson", *partitions).of_type("next")
+    assert shlex.split(last["command"]) == ["logtool", "watermark", *partitions]
+    assert run(*shlex.split(last["command"])[1:]).status == 0
+    (alone,) = run("doctor", "-f", "ndjson", home / "node-1").of_type("next")
+    assert not alone["command"].startswith(("logtool cluster", "logtool watermark"))
 
 
 def test_json_has_every_finding_and_every_grave_action(run, damaged):

@@ -7,11 +7,13 @@ import os
 import shlex
 
 import pytest
-from answers import assert_valid, undo_dirs
-from damage import damage_file, overwrite
+from answers import assert_valid, last_line, numbers, undo_dirs
+from damage import damage_file, overwrite, remove_file
 from recovering import POINTS, logs, offsets, points
 from terminal import LOGTOOL, shown_on
-from verification import batches, set_offsets
+from verification import batches, rewrite, set_offsets
+
+from logtool.formats import offset_checkpoint
 
 
 def test_damage_below_the_recovery_point_is_not_read_and_verify_is_the_next_command(run, killed):
@@ -203,3 +205,64 @@ def test_a_segment_at_some_rate_might_take_many_seconds(run, killed):
     (compared,) = run("plan", *words).of_type("policies")
     for one in compared["policies"]:
         assert one["seconds"] == pytest.approx(one["bytes"] / 1024, rel=0.01)
+
+
+NO_POINT = "checkpoint/no-recovery-point"
+
+
+def no_points(result):
+    """Return path and numbers of each finding about absent recovery points."""
+    found = (one for one in result.of_type("finding") if one["code"] == NO_POINT)
+    return [(one["path"], *numbers(one["message"])) for one in found]
+
+
+def test_the_cause_of_a_recovery_of_every_segment_is_named(run, killed):
+    assert no_points(run("plan", "-f", "ndjson", killed)) == []
+    assert POINTS not in last_line(run("plan", killed))
+    remove_file(killed / POINTS)
+    result = run("plan", "-f", "ndjson", killed)
+    assert_valid("plan", result.objects)
+    assert result.status == 0
+    live = [o for o in result.of_type("partition") if o["topic"] != "__cluster_metadata"]
+    recovered = sum(one["recovered_segments"] for one in live)
+    (found,) = no_points(result)
+    assert found == (str(killed), len(live), 0, recovered)
+    assert POINTS in last_line(run("plan", killed))
+    assert NO_POINT in run("plan", "-v", killed).stdout
+
+
+def test_a_row_that_is_absent_is_a_cause_too(run, killed):
+    """With one segment, a start recovers the log with a row and without it."""
+    rows = points(killed)
+    for absent, expected in (("codec-none", []), ("small-segments", [str(killed / POINTS)])):
+        kept = {key: at for key, at in rows.items() if key[0] != absent}
+        rewrite(killed / POINTS, offset_checkpoint.encode(offset_checkpoint.build(kept)))
+        found = no_points(run("plan", "-f", "ndjson", killed))
+        assert [path for path, *_ in found] == expected
+
+
+def test_no_cause_is_named_where_an_option_or_a_clean_stop_decides(run, killed, stopped):
+    for home, *options in ((killed, "--full"), (stopped,)):
+        (home / POINTS).unlink()
+        assert no_points(run("plan", "-f", "ndjson", *options, home)) == []
+
+
+def test_more_threads_shorten_a_start_without_recovery_points(run, killed, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)))
+    (killed / POINTS).unlink()
+    setting = "num.recovery.threads.per.data.dir"
+    for options, is_named in (((), True), (("--recovery-threads", 4), False)):
+        shown = run("plan", "--read-rate", "10k", *options, killed).stderr
+        assert any(line.startswith(setting) for line in shown.splitlines()) is is_named
+
+
+def test_verify_names_the_partitions_without_a_recovery_point(run, killed, stopped):
+    for home in (killed, stopped):
+        keys = points(home)
+        assert keys
+        (home / POINTS).unlink()
+        result = run("verify", "-f", "ndjson", home)
+        found = [one for one in result.of_type("finding") if one["code"] == NO_POINT]
+        assert {(one["topic"], one["partition"]) for one in found} == set(keys)
+        assert {one["path"] for one in found} == {str(home)}
+        assert result.status == 0

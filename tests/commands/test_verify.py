@@ -42,7 +42,9 @@ class Fake:
     read_in_part: ClassVar[dict[Path, int]] = {}
     last: "Fake"
 
-    def __init__(self, paths, *, level, selection, budget, limit, on_progress, static, flavour):
+    def __init__(
+        self, paths, *, level, selection, budget, limit, on_progress, static, node_ids, flavour
+    ):
         self.arguments = paths, level, selection
         self.budget, self.limit, self.static = budget, limit, static
         Fake.last = self
@@ -240,3 +242,20 @@ def test_what_needs_more_than_a_whole_run_is_named_with_the_command_for_it(copy_
     assert result.status == 6
     assert f"{log} (" in result.stderr
     assert f"  logtool verify {log}\n" in result.stderr
+
+
+def test_log_dirs_of_different_ids_are_judged_as_different_brokers(run, copy_of, tmp_path):
+    """The replicas of a partition are in two log dirs of one broker only by mistake."""
+    first = copy_of("4.3.1/killed")
+    second = shutil.copytree(first, tmp_path / "second")
+    starts = {"data-dir/duplicate-partition", "meta-properties/duplicate-id"}
+
+    def codes(*paths: str) -> set[str]:
+        result = run("verify", "--format", "json", *paths)
+        return {one["code"] for one in json.loads(result.stdout)["items"]}
+
+    assert starts <= codes(f"{first}", f"{second}")
+    assert starts <= codes(f"1={first}", f"1={second}")
+    apart = codes(f"1={first}", f"2={second}")
+    assert not starts & apart
+    assert apart == codes(f"{first}")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from damage import append_to_file, damage_file, overwrite, remove_file
+from log_dir_damage import header
+from verification import batches
 
 from logtool.actions import Action
 from logtool.commands.views.plan_tables import FORECAST
@@ -253,6 +255,36 @@ def test_a_bad_index_below_the_recovery_point_stays_unnoticed(
     assert [name for name, *_ in actions_of(partitions["small-segments-0"], "unnoticed")] == [
         index.name
     ]
+
+
+def test_damage_that_recovery_reads_and_leaves_is_unnoticed(copy_of: Callable[[str], Path]) -> None:
+    """Recovery compares CRCs, and no offsets but those of index entries."""
+    home = copy_of("4.3.1/killed")
+    log = home / "codec-none-0" / f"{0:020}.log"
+    sound, last = log.stat().st_size, batches(log)[-1:]
+    start, size = int(last.position[0]), int(last.size[0])
+    append_to_file(log, log.read_bytes()[start : start + size])
+    header(-1, f"codec-gzip-0/{log.name}", record_count=lambda count: count + 5)(home)
+    partitions, _ = forecast(home)
+    again, miscounted = partitions["codec-none-0"], partitions["codec-gzip-0"]
+    assert (again.outcome, again.lost_records) == (Outcome.LOADS, 0)
+    assert actions_of(again, "unnoticed") == [(log.name, sound, size)]
+    assert [name for name, *_ in actions_of(miscounted, "unnoticed")] == [log.name]
+    assert (again.damage_left, miscounted.damage_left) == (1, 1)
+    assert sum(one.damage_left for one in partitions.values()) == 2
+
+
+def test_offsets_that_an_index_entry_shows_empty_the_segment(
+    copy_of: Callable[[str], Path],
+) -> None:
+    home = copy_of("4.3.1/killed")
+    log = home / "codec-none-0" / f"{0:020}.log"
+    append_to_file(log, log.read_bytes())
+    partitions, _ = forecast(home)
+    one = partitions["codec-none-0"]
+    assert (one.damage_left, one.log_end) == (0, 0)
+    assert one.recover_log_end == 360
+    assert [position for _, position, _ in actions_of(one, "truncate")] == [0]
 
 
 def test_one_partition_is_judged_by_the_checkpoints_next_to_it(scenario: Scenario) -> None:

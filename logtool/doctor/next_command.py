@@ -1,0 +1,162 @@
+"""The command to run next, after the answers of `doctor`."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from logtool.disk import shell
+from logtool.doctor.answers import (
+    Answer,
+    DiskAnswer,
+    Gravity,
+    Next,
+    NextStart,
+    VersionsAnswer,
+)
+from logtool.doctor.examination import Examination
+from logtool.errors import NothingMatchedError, UnreadableError
+from logtool.findings import Broker, Finding, Remedy, Severity
+from logtool.log.buckets import is_bucket
+from logtool.running.remedies import Remedies
+
+_FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
+"""Remedies of findings about data that another copy can still have."""
+
+
+def next_command(
+    run: Examination, given: Sequence[Answer], others: Sequence[Examination] = ()
+) -> Next:
+    """Return the command to run next, for the gravest of the problems in these answers.
+
+    Where one of `others` has a sound copy of what is damaged, that is the copy to repair it from.
+    """
+    start = next((one for one in given if isinstance(one, NextStart)), None)
+    by_severity = {severity: [one for one in run.findings if one.severity is severity]
+                   for severity in Severity}  # fmt: skip
+    errors = by_severity[Severity.ERROR]
+    refusing = next(
+        (one for one in run.findings if one.broker is Broker.REFUSES),
+        next((one for one in errors if one.remedy is Remedy.CHECKPOINT), None),
+    )
+    if run.unread and not any(home.partitions for home in run.homes):
+        return _unread(run, run.unread[0])
+    if several := _of_several_nodes(given):
+        return several
+    if start and start.refuses:
+        return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
+    for found in errors:
+        if found.code == "partition/lost" and found.next:
+            return Next(found.next, "the logs that the next start deletes")
+    if filled := _fill(run, others):
+        return filled
+    if start and (start.losing or start.state is Gravity.ERROR):
+        return _plan(run, "what the next start does, and what is lost")
+    if start and start.not_reached and any(one.remedy in _FROM_A_COPY for one in errors):
+        return _plan(run, "what the next start does, and what is lost, without a time limit")
+    for found in errors:
+        return _finding(run, found)
+    if run.unread:
+        return _unread(run, run.unread[0])
+    if any(isinstance(one, DiskAnswer) and one.state is Gravity.ERROR for one in given):
+        return Next(command_line(run, "stat --level quick --top 10"), "what takes up disk space")
+    if start and start.state is Gravity.WARNING:
+        return _plan(run, "what the next start does, and which damage it does not notice")
+    for found in by_severity[Severity.WARNING]:
+        return _finding(run, found)
+    if not run.deep.is_whole:
+        return Next(command_line(run, "verify"), "every batch, without a time limit")
+    verdict = "nothing is wrong so far"
+    if others:
+        verdict = "nothing is wrong with this broker by itself"
+    return Next(command_line(run, "verify --level records"), f"also every record; {verdict}")
+
+
+def comparison(runs: Sequence[Examination]) -> Iterator[Next]:
+    """Yield the command that compares the replicas of several brokers, which `doctor` does not.
+
+    Nothing is yielded for one broker, and for Redpanda, whose replicas no command compares.
+    """
+    of_kafka = all(one.flavour.has_checkpoints for run in runs for one in run.homes)
+    if len(runs) < 2 or not of_kafka:
+        return
+    command = "watermark" if any(run.has_partition_dirs for run in runs) else "cluster"
+    words = [_node_dir(run.node, path) for run in runs for path in run.paths]
+    yield Next(
+        f"logtool {command} {' '.join(words)}",
+        "the replicas of these brokers compared: which of them may lead, and what is then lost",
+    )
+
+
+def _node_dir(node: int | None, path: Path) -> str:
+    """Return ``ID=DIR`` as a shell takes it; the path alone without an id."""
+    return shell.path(path) if node is None else f"{node}={shell.path(path)}"
+
+
+def _of_several_nodes(given: Sequence[Answer]) -> Next | None:
+    """Return the examination of each node by itself, where log dirs are not of one node."""
+    versions = next((one for one in given if isinstance(one, VersionsAnswer)), None)
+    found = versions.identities if versions else ()
+    if len({one.node_id for one in found}) < 2:
+        return None
+    words = [_node_dir(one.node_id, one.path) for one in found]
+    return Next(f"logtool doctor {' '.join(words)}", "each node by itself; these are several nodes")
+
+
+def command_line(run: Examination, command: str) -> str:
+    """Return the command line of a command of logtool for the log dirs that were examined."""
+    words = [f"logtool {command}", str(run.selection), *map(shell.path, run.paths)]
+    return " ".join(word for word in words if word)
+
+
+def _plan(run: Examination, reason: str) -> Next:
+    return Next(command_line(run, "plan"), reason)
+
+
+def _fill(run: Examination, others: Sequence[Examination]) -> Next | None:
+    """Return the repair of damaged partitions from other brokers; None if no copy is sound."""
+    damaged, copies = _damaged(run), []
+    for other in others:
+        is_bad = _damaged(other)
+        sound = {one for home in other.homes for one in home.partitions}
+        if any(name in sound and name not in is_bad for name in damaged):
+            copies += [f"--fill-from {shell.path(path)}" for path in other.paths]
+    if not copies:
+        return None
+    return Next(
+        command_line(run, " ".join(["recover", *copies])),
+        "the repair with sound batches of the other copies; nothing is written without --apply",
+    )
+
+
+def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
+    """Return topic and partition of the logs that have damage or lose records at the start."""
+    lost = {(one.request.topic, one.request.partition) for one in run.forecasts if one.losses}
+    return lost | {
+        (one.topic, one.partition)
+        for one in run.findings
+        if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY
+    }
+
+
+def _finding(run: Examination, found: Finding) -> Next:
+    remedies = Remedies(run.paths, run.selection)
+    remedies.add(found)
+    if found.remedy in (Remedy.RECOVER, Remedy.CHECKPOINT):
+        for one in remedies.counts():
+            if one.command:
+                return Next(one.command, f"the repair of {found.code}")
+    if found.next and found.remedy is not Remedy.NONE:
+        return Next(found.next, f"the place where {found.code} was found")
+    return Next(f"logtool explain {found.code}", "what it means and what to do")
+
+
+def _unread(run: Examination, error: UnreadableError) -> Next:
+    """Return a command that shows why a path could not be read."""
+    path = error.path
+    if is_bucket(path):
+        return _plan(run, "what the node recovers; doctor reads no bucket")
+    if isinstance(error, NothingMatchedError):
+        return Next(f"ls -la {shell.path(path)}", "what the directory holds")
+    if path.exists():
+        return Next(f"ls -ld {shell.path(path)}", "who may read the path")
+    there: Path = next((one for one in path.absolute().parents if one.exists()), Path("/"))
+    return Next(f"ls -la {shell.path(there)}", "what the directory holds")
