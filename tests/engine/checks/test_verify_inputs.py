@@ -653,7 +653,8 @@ def test_a_busy_directory(clean):
     """A thread appends, rolls, deletes and cuts while verify runs again and again."""
     home = clean / "small-segments-0"
     stop = threading.Event()
-    deleted = logs(home)[:8]
+    *others, last = logs(home)
+    deleted = others[:8]
 
     def work() -> None:
         offset = 900
@@ -679,8 +680,11 @@ def test_a_busy_directory(clean):
     try:
         for _ in range(30):
             outcome = verify(home, level=Level.BATCHES)
-            serious = [f.code for f in outcome.findings if f.severity is Severity.ERROR]
-            assert serious == []
+            serious = [f for f in outcome.findings if f.severity is Severity.ERROR]
+            # The listing and the end of the read may both lie between the two writes of a batch.
+            torn = [f for f in serious if f.code == "log/torn-tail-clean"]
+            assert all(int(f.path.stem) >= int(last.stem) for f in torn)
+            assert [f.code for f in serious if f not in torn] == []
             assert not outcome.unreadable
     finally:
         stop.set()
