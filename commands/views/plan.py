@@ -236,8 +236,8 @@ class PlanPrinter(ActionPrinter):
     def _last_lines(self) -> Iterator[str]:
         if self._of_log_dirs["refuse"]:
             yield (
-                "the broker refuses to start: it rebuilds and removes nothing before that is "
-                "mended, and what follows is its start after that"
+                "the broker refuses to start, and rebuilds or removes nothing; the following lines "
+                "are about its start once the cause is mended"
             )
         if self._withheld:
             yield self._withheld_line()
@@ -392,8 +392,8 @@ class PlanPrinter(ActionPrinter):
             return "not all logs were read"
         size = text.size(sum(one.bytes_read for one in self._forecasts))
         return (
-            f"{size} of logs are too little to time, which takes {text.size(PIECE)} or "
-            f"{rates.MANY} segments; --read-rate gives the rate of the disk"
+            f"the start reads {size} of logs, and a measurement takes {text.size(PIECE)} or "
+            f"{rates.MANY} segments; give the rate of the disk with --read-rate"
         )
 
     def _below_lines(self) -> Iterator[str]:
