@@ -88,6 +88,22 @@ def test_a_run_without_time_is_status_6_and_everything_stays_due(run, home, stat
     assert status.status == 0
 
 
+def test_segments_that_were_never_checked_have_no_oldest_check(
+    run, home, state: Path, monkeypatch
+) -> None:
+    words = ("scrub", "--state", state)
+    run(*words, "--max-duration", "0.000001s", home)
+    monkeypatch.setenv("COLUMNS", "80")
+    title, _, *rows = run(*words, "--status").lines
+    assert [name for name in ("never", "oldest") if name in title.split()] == ["never", "oldest"]
+    topics = [row.split() for row in rows[:3]]
+    assert topics[0][0] == "(all)"
+    assert [row[-1] for row in topics] == ["never"] * 3
+    run(*words, "--cycle", "1d", home)
+    row = run(*words, "--status").lines[2].split()
+    assert (row[0], "never" in row) == ("(all)", False)
+
+
 @pytest.mark.parametrize(
     ("words", "status"),
     [
