@@ -41,7 +41,7 @@ def run(
     view = View(
         schema=SCHEMA,
         columns=columns(*PARTITION.names(Way.CSV)),
-        layout=_layout(sizes=sizes),
+        layout=_layout(at_ms, sizes=sizes),
         row_types=frozenset({PARTITION.name}),
         sparse=True,
     )
@@ -137,6 +137,13 @@ class CleanerPrinter(Printer[PartitionCleaning]):
         yield from ((line, "warning") for line in self._notes)
         if self._note_count > len(self._notes):
             yield f"and {self._note_count - len(self._notes)} more, see --json", "warning"
+        if total.obstacles["active-segment"]:
+            yield (
+                "an active segment is never cleaned, and ends only at an append; a smaller "
+                "segment.ms, max.compaction.lag.ms or segment.bytes of the topic makes that "
+                "earlier, and --with shows it, for example --with segment.ms=3600000",
+                None,
+            )
         if not total.topics_known:
             yield "no metadata log was given: settings of topics are not known", "warning"
         if not total.partitions:
@@ -170,9 +177,11 @@ def _notes(item: PartitionCleaning) -> Iterator[str]:
         yield f"{text.count(item.without_key, 'record')} without a key: the cleaning deletes them"
 
 
-def _layout(*, sizes: bool) -> Callable[[Object], Columns | None]:
+def _layout(at_ms: int, *, sizes: bool) -> Callable[[Object], Columns | None]:
     rows = [one for one in _PARTITION if sizes or one.title != "left"]
-    kept = keep(rows, "partition", "dirty", "cleaned", "left", "obstacle")
+    rows.append(TableColumn("active segment ends", lambda obj: _roll(obj, at_ms)))
+    titles = "partition", "dirty", "cleaned", "left", "obstacle"
+    kept = keep(rows, *titles, where_said=("active segment ends",))
     return lambda obj: kept if obj["type"] == "partition" else None
 
 
@@ -182,6 +191,20 @@ def _obstacle(obj: Object) -> str:
 
 def _due(obj: Object) -> str:
     return "" if obj["due"] is None else str(obj["due"])[:16].replace("T", " ")
+
+
+def _roll(obj: Object, at_ms: int) -> str:
+    """Return when an append begins another segment, by age and by size."""
+    found = obj["roll"]
+    if found is None:
+        return ""
+    by_size = f"after {text.size(found['bytes_left'])} more ({found['size']['name']})"
+    if found["after_ms"] is None:
+        return by_size
+    left_s, name = (found["after_ms"] - at_ms) / 1000, found["age"]["name"]
+    if left_s <= 0:
+        return f"at the next append ({name})"
+    return f"in {text.duration(left_s)} ({name}) or {by_size}"
 
 
 def _left(obj: Object) -> str:
