@@ -192,7 +192,7 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
 
 
 def _trimmed(total: SpaceTotal) -> str:
-    """Return what the command frees, and why that is less than the steps."""
+    """Return the bytes that the command frees, and why these are fewer than those of the steps."""
     if total.trim_refused:
         return f"frees nothing, because it refuses: {total.trim_refused}"
     line = f"shows what it would remove, {text.size(total.trim_bytes or 0)}"

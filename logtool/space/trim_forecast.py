@@ -28,7 +28,7 @@ def forecast(
     selection: Selection,
     steps: Sequence[FreeingStep],
 ) -> TrimForecast:
-    """Return what `trim` frees with these options and the steps of `space`; it writes nothing."""
+    """Return the bytes that `trim` frees of the steps of `space`; nothing is written."""
     found = list(TrimRun(paths, options, selection, steps))
     trimmed = [one for one in found if isinstance(one, TrimmedDirectory)]
     problems = [one for one in found if isinstance(one, LogtoolError)]
