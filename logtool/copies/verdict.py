@@ -124,15 +124,16 @@ class CopiesVerdict:
     @property
     def unequal(self) -> tuple[str, ...]:
         """Return descriptions of what differs besides the batches, with the value of each copy."""
-        unsound = [sum(damage.length for damage in copy.damages) for copy in self.copies]
         values: dict[str, Sequence[int | str]] = {
             "log start": [copy.log_start for copy in self.copies],
             "log end": [copy.log_end for copy in self.copies],
             "leader epochs": _first_different([copy.epochs for copy in self.copies]),
         }
         differ = {name: found for name, found in values.items() if len(set(found)) > 1}
-        if any(unsound):
-            differ["bytes without a sound batch"] = unsound
+        if any(copy.damages for copy in self.copies):
+            differ["bytes without a sound batch"] = [
+                sum(damage.length for damage in copy.damages) for copy in self.copies
+            ]
         return tuple(f"{name} {_by_copy(found, self.labels)}" for name, found in differ.items())
 
     @property
