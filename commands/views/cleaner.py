@@ -139,9 +139,10 @@ class CleanerPrinter(Printer[PartitionCleaning]):
             yield f"and {self._note_count - len(self._notes)} more, see --json", "warning"
         if total.obstacles["active-segment"]:
             yield (
-                "an active segment is never cleaned, and ends only at an append; a smaller "
-                "segment.ms, max.compaction.lag.ms or segment.bytes of the topic makes that "
-                "earlier, and --with shows it, for example --with segment.ms=3600000",
+                "an active segment is never cleaned; it ends at the first append after segment.ms "
+                "or max.compaction.lag.ms, whichever is smaller, or that needs more than "
+                "segment.bytes: smaller values make that earlier, and --with shows when, for "
+                "example --with segment.ms=3600000",
                 None,
             )
         if not total.topics_known:
@@ -179,9 +180,10 @@ def _notes(item: PartitionCleaning) -> Iterator[str]:
 
 def _layout(at_ms: int, *, sizes: bool) -> Callable[[Object], Columns | None]:
     rows = [one for one in _PARTITION if sizes or one.title != "left"]
-    rows.append(TableColumn("active segment ends", lambda obj: _roll(obj, at_ms)))
+    rows.append(TableColumn("segment ends", lambda obj: _ends(obj, at_ms)))
+    rows.append(TableColumn("or after", _room))
     titles = "partition", "dirty", "cleaned", "left", "obstacle"
-    kept = keep(rows, *titles, where_said=("active segment ends",))
+    kept = keep(rows, *titles, where_said=("segment ends",))
     return lambda obj: kept if obj["type"] == "partition" else None
 
 
@@ -193,18 +195,16 @@ def _due(obj: Object) -> str:
     return "" if obj["due"] is None else str(obj["due"])[:16].replace("T", " ")
 
 
-def _roll(obj: Object, at_ms: int) -> str:
-    """Return when an append begins another segment, by age and by size."""
-    found = obj["roll"]
-    if found is None:
+def _ends(obj: Object, at_ms: int) -> str:
+    """Return when an append begins another segment, by the age of the active one."""
+    if obj["roll"] is None or obj["roll"]["after_ms"] is None:
         return ""
-    by_size = f"after {text.size(found['bytes_left'])} more ({found['size']['name']})"
-    if found["after_ms"] is None:
-        return by_size
-    left_s, name = (found["after_ms"] - at_ms) / 1000, found["age"]["name"]
-    if left_s <= 0:
-        return f"at the next append ({name})"
-    return f"in {text.duration(left_s)} ({name}) or {by_size}"
+    left_s = (obj["roll"]["after_ms"] - at_ms) / 1000
+    return f"in {text.duration(left_s)}" if left_s > 0 else "at next append"
+
+
+def _room(obj: Object) -> str:
+    return "" if obj["roll"] is None else text.size(obj["roll"]["bytes_left"])
 
 
 def _left(obj: Object) -> str:
