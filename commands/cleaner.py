@@ -84,7 +84,10 @@ def cleaner(
 
     Obstacles:
 
-      active-segment         all closed segments are clean; the active segment is never cleaned
+      active-segment         all closed segments are clean; the active segment is never cleaned. It
+                             ends at the first append that comes segment.ms (or
+                             max.compaction.lag.ms, if that is smaller) after its first batch, or
+                             that needs more than segment.bytes
       dirty-ratio            too few bytes are cleanable, and max.compaction.lag.ms has not passed
       open-transaction       a transaction is open: nothing at or behind its first offset is cleaned
       high-watermark         records are above the high watermark, which is that of the checkpoint

@@ -90,8 +90,10 @@ def diff(
     Before you delete a copy, use --identical: then all copies must have the same batches, log start
     offset, log end offset and leader epochs, and log dirs of Kafka the same directories (also those
     to be deleted), rows of checkpoints, meta.properties and other files; with a selection of
-    partitions, only their directories. Indexes and producer snapshots are not compared, because a
-    broker builds them from the log. Partitions that are equal everywhere are shown only with -v.
+    partitions, only their directories. The bytes of indexes and producer snapshots of partitions
+    with the same batches must be the same too, without zeros at the end of preallocated indexes;
+    replicas that brokers wrote may have different ones. Partitions that are equal everywhere are
+    shown only with -v.
 
     Examples:
       logtool diff /mnt/broker-1/data /mnt/broker-2/data /mnt/broker-3/data

@@ -128,7 +128,8 @@ def groups(
 
     --restore-plan leaves out offsets of deleted topics, and names the groups that have committed
     metadata with offsets: Kafka's tool cannot set it. Kafka runs the printed commands only for
-    groups without members.
+    groups without members. With --at, a partition for which no offset was committed at the moment
+    keeps the offset that it has today: a comment names it, with the command that removes it.
 
     Redpanda:
 

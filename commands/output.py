@@ -139,8 +139,8 @@ class Report:
         self.summary = summary
         self.inputs = inputs
         self._closed = False
-        self._ended_early = False
-        """True if the job raised an error, so that later inputs were not looked at."""
+        self._ended_early = self._nothing_read = False
+        """True if the job raised an error, so that later inputs were not read; if none was read."""
         if settings.fields:
             from logtool.commands import chosen_fields
 
@@ -161,8 +161,9 @@ class Report:
 
     def item(self, obj: Object) -> None:
         """Print one object in its place."""
-        if self._writer is None:
-            self._writer = self._make_writer()
+        if self._nothing_read and self.settings.format in ("table", "markdown"):
+            return
+        self._writer = self._writer or self._make_writer()
         tabular = isinstance(self._writer, DelimitedWriter)
         if not tabular or obj["type"] in self.view.row_types:
             self._writer.item(expanded.answer(obj))
@@ -180,12 +181,14 @@ class Report:
         This opens and closes the report. Inputs that cannot be read are counted and printed here.
         A job may end with UnreadableError, or with OutOfTimeError once time is over.
         """
+        shown = False
         with self:
             try:
                 for item in items:
                     if isinstance(item, UnreadableError):
                         self.unreadable(item)
                     else:
+                        shown = True
                         printer.show(item)
                 for problem in self.inputs.late_problems() if self.inputs else ():
                     self.unreadable(problem)
@@ -194,6 +197,8 @@ class Report:
                 self.unreadable(error)
             except OutOfTimeError:
                 pass  # the pace of the run has noted it
+            paths = self.inputs.paths if self.inputs else None
+            self._nothing_read = not shown and self.summary.nothing_read(paths)
             printer.finish()
         if self.summary.partition_list is False:
             self.note("no file here lists the partitions that should exist")
@@ -262,10 +267,10 @@ class Report:
     def note(self, message: str, style: str | None = None) -> None:
         """Print a line for people on stderr, unless -q was given or the reader has gone.
 
-        If nothing matched, no verdict is printed: the error is already printed.
+        If nothing matched or was read, no verdict is printed: the error is already printed.
         """
-        void = (self._closed and self.summary.nothing_matched) or expanded.is_useless(message)
-        if self.settings.quiet or self._pipe_closed or void:
+        nothing = self._nothing_read or (self._closed and self.summary.nothing_matched)
+        if self.settings.quiet or self._pipe_closed or nothing or expanded.is_useless(message):
             return
         self._hide_progress()
         if self.settings.summary_to_stdout:
@@ -331,8 +336,7 @@ class Report:
         last = expanded.answer(SUMMARY.row(self.summary))
         if not known:
             last["complete"] = False
-        if self._writer is None:
-            self._writer = self._make_writer()
+        self._writer = self._writer or self._make_writer()
         self._writer.close(last)
         if isinstance(self._writer, TableWriter) and self._writer.hidden:
             self.note(_not_shown(list(self._writer.hidden)), "dim")
@@ -378,12 +382,9 @@ class Report:
         if chosen in ("csv", "tsv"):
             delimiter = "," if chosen == "csv" else "\t"
             return DelimitedWriter(
-                emit=self._emit,
-                chosen=view.columns,
-                delimiter=delimiter,
-                escaped=self.settings.escapes_cells,
-                safe=self.settings.csv_safe,
-            )
+                self._emit, view.columns, delimiter,
+                escaped=self.settings.escapes_cells, safe=self.settings.csv_safe,
+            )  # fmt: skip
         return TableWriter(self._emit, view.layout, markdown=chosen == "markdown", width=width)
 
     def _progress_wanted(self) -> bool:

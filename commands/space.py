@@ -79,8 +79,9 @@ def space(
     segments, in the order in which retention deletes them anyway. The command prints the file and
     the command that let a running broker delete their records now: these records are lost. For a
     broker that cannot start because the disk is full, it prints the 'logtool trim' command, which
-    also removes leftovers. Internal topics, topics with remote storage, and topics without delete
-    in cleanup.policy are left out.
+    also removes leftovers, and says how much that frees: 'logtool trim' stops at the high watermark
+    of the checkpoint, which is lower than the log end after a kill. Internal topics, topics with
+    remote storage, and topics without delete in cleanup.policy are left out.
 
     Exit status:
       0    complete, and the steps free enough

@@ -11,7 +11,8 @@ from pathlib import Path
 from logtool.copies import digest
 from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
-from logtool.copies.log_dirs import LogDirDifference, differences
+from logtool.copies.log_dirs import LogDirDifference, built_differences, differences
+from logtool.copies.pair import Status
 from logtool.copies.sources import ListedCopy, find
 from logtool.copies.verdict import CopiesVerdict, LeaderCandidates, judge
 from logtool.disk import files
@@ -31,8 +32,9 @@ from logtool.running.workers import OutOfTimeError
 class Diff:
     """One run: iterate for a verdict on each partition, and for what cannot be read.
 
-    With `save` there is one source, and what is scanned of it is saved there. With `whole`, log
-    dirs are also compared apart from their partitions, each with the first.
+    With `save` there is one source, and what is scanned of it is saved there. With `whole`,
+    indexes and producer snapshots of copies with the same batches are compared too, and log dirs
+    apart from their partitions, each with the first.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class Diff:
         self._save, self._whole = save, whole
         self.whole_log_dirs = 0
         """Log dirs that were compared as a whole."""
+        self.without_indexes = 0
+        """Copies in digests, which contain no indexes to compare."""
         if save:
             digest.check_place(save)
         self._images: list[MetadataImage] = []
@@ -95,7 +99,7 @@ class Diff:
 
     def _all(
         self, groups: Sequence[Sequence[ListedCopy]], writer: digest.DigestWriter | None
-    ) -> Iterator[CopiesVerdict | UnreadableError]:
+    ) -> Iterator[CopiesVerdict | LogDirDifference | UnreadableError]:
         def judged(
             _: Sequence[ListedCopy], readings: Sequence[CopyReading], blocks: Blocks
         ) -> CopiesVerdict:
@@ -116,8 +120,19 @@ class Diff:
                     later = frozenset(self._may_begin_later(group))
                     verdict = replace(verdict, standing=standing, may_begin_later=later)
                     yield _with_plans(verdict)
+                    if self._whole and verdict.status in (Status.SAME, Status.DAMAGED):
+                        yield from self._of_indexes(group)
         except OutOfTimeError:
             return
+
+    def _of_indexes(
+        self, group: Sequence[ListedCopy]
+    ) -> Iterator[LogDirDifference | UnreadableError]:
+        """Yield the differences of the indexes and producer snapshots of copies of a partition."""
+        found = [copy.listed for copy in group if copy.listed]
+        self.without_indexes += len(group) - len(found)
+        for other in found[1:]:
+            yield from built_differences(found[0], other, self._spend)
 
     def _of_log_dirs(self) -> Iterator[LogDirDifference | UnreadableError]:
         """Yield the differences between log dirs of Kafka apart from the batches."""

@@ -45,12 +45,12 @@ _NOT_JUDGED = frozenset({
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 _INTEGERS = {
     INDEXES[0]: 0, INDEXES[1]: 12, THREADS: 1, LEAST_IN_SYNC: 1, "log.segment.bytes": 14,
-    "log.retention.minutes": -1, "log.retention.hours": -1,
+    "log.retention.minutes": -1, "log.retention.hours": -1, "log.roll.hours": 1,
     "log.cleaner.threads": 0, "log.cleaner.io.buffer.size": 0, **dict.fromkeys(NODE_IDS, -1),
 }  # fmt: skip
 _LONGS = {
     **dict.fromkeys(TIMESTAMPS, 0), "log.message.timestamp.before.max.ms": 0,
-    "log.retention.ms": -1, "log.retention.bytes": -1,
+    "log.retention.ms": -1, "log.retention.bytes": -1, "log.roll.ms": 1,
     "log.local.retention.ms": -2, "log.local.retention.bytes": -2,
     "log.initial.task.delay.ms": 0, "log.retention.check.interval.ms": 1,
     "log.cleaner.backoff.ms": 0, "log.cleaner.delete.retention.ms": 0,

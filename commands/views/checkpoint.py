@@ -109,7 +109,7 @@ class EditRun:
             report.note(f"{count} to change; nothing was written", "error")
         elif edits:
             report.note(f"{count} to change; nothing was written; add --apply to do it", "warning")
-        else:
+        elif not self.summary.nothing_read([self.log_dir]):
             report.note(f"{state}{self.unchanged}", None if state else "good")
 
 

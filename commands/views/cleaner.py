@@ -41,7 +41,7 @@ def run(
     view = View(
         schema=SCHEMA,
         columns=columns(*PARTITION.names(Way.CSV)),
-        layout=_layout(sizes=sizes),
+        layout=_layout(at_ms, sizes=sizes),
         row_types=frozenset({PARTITION.name}),
         sparse=True,
     )
@@ -137,6 +137,14 @@ class CleanerPrinter(Printer[PartitionCleaning]):
         yield from ((line, "warning") for line in self._notes)
         if self._note_count > len(self._notes):
             yield f"and {self._note_count - len(self._notes)} more, see --json", "warning"
+        if total.obstacles["active-segment"]:
+            yield (
+                "an active segment is never cleaned; it ends at the first append after segment.ms "
+                "or max.compaction.lag.ms, whichever is smaller, or that needs more than "
+                "segment.bytes: smaller values make that earlier, and --with shows when, for "
+                "example --with segment.ms=3600000",
+                None,
+            )
         if not total.topics_known:
             yield "no metadata log was given: settings of topics are not known", "warning"
         if not total.partitions:
@@ -170,9 +178,12 @@ def _notes(item: PartitionCleaning) -> Iterator[str]:
         yield f"{text.count(item.without_key, 'record')} without a key: the cleaning deletes them"
 
 
-def _layout(*, sizes: bool) -> Callable[[Object], Columns | None]:
+def _layout(at_ms: int, *, sizes: bool) -> Callable[[Object], Columns | None]:
     rows = [one for one in _PARTITION if sizes or one.title != "left"]
-    kept = keep(rows, "partition", "dirty", "cleaned", "left", "obstacle")
+    rows.append(TableColumn("segment ends", lambda obj: _ends(obj, at_ms)))
+    rows.append(TableColumn("or after", _room))
+    titles = "partition", "dirty", "cleaned", "left", "obstacle"
+    kept = keep(rows, *titles, where_said=("segment ends",))
     return lambda obj: kept if obj["type"] == "partition" else None
 
 
@@ -182,6 +193,18 @@ def _obstacle(obj: Object) -> str:
 
 def _due(obj: Object) -> str:
     return "" if obj["due"] is None else str(obj["due"])[:16].replace("T", " ")
+
+
+def _ends(obj: Object, at_ms: int) -> str:
+    """Return when an append begins another segment, by the age of the active one."""
+    if obj["roll"] is None or obj["roll"]["after_ms"] is None:
+        return ""
+    left_s = (obj["roll"]["after_ms"] - at_ms) / 1000
+    return f"in {text.duration(left_s)}" if left_s > 0 else "at next append"
+
+
+def _room(obj: Object) -> str:
+    return "" if obj["roll"] is None else text.size(obj["roll"]["bytes_left"])
 
 
 def _left(obj: Object) -> str:

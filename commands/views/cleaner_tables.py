@@ -10,6 +10,16 @@ _NOT_READ = "the log was not read, because it is not cleaned"
 _NO_FAULT = "nothing stops the cleaning"
 _NO_TRANSACTION = "no transaction is open"
 _NOT_MEASURED = "--sizes was not given, or nothing is cleaned"
+_ROLL = Table("roll", "active segment", (
+    *timed("after_ms", "time from which on an append begins another segment, by the first batch of "
+           "the segment and `age`; segment.jitter.ms may make it earlier",
+           "the first batch has no timestamp"),
+    Column("age", Kind.OBJECT, "the setting that limits its age: segment.ms, or "
+           "max.compaction.lag.ms if that is smaller", of=SETTING),
+    size("bytes_left", "bytes that may be appended before another segment begins"),
+    Column("size", Kind.OBJECT, "the setting that limits its size: segment.bytes", of=SETTING),
+), note="The end of the active segment.",
+    made_from="logtool.cleaner.roll:SegmentRoll")  # fmt: skip
 _SIZES = Table("sizes", "cleaned segments", (
     count("records", "records of the closed segments that the cleaning reads; control records do "
           "not count"),
@@ -67,6 +77,8 @@ PARTITION: Final = Table("partition", "partition", (
           null="no records were read: --records was not given, or the log is not cleaned"),
     Column("sizes", Kind.OBJECT, "the records and bytes that the cleaning leaves", of=_SIZES,
            null="--sizes was not given, the log is not cleaned, or a record cannot be read"),
+    Column("roll", Kind.OBJECT, "when the active segment ends, which can be cleaned then", of=_ROLL,
+           null="it is not the active segment that keeps the partition from being cleaned"),
     Column("settings", Kind.OBJECT, "the settings of the topic that count", of=SETTING, many=True),
 ), note="One compacted partition, and what the log cleaner does with it.",
     type="partition", made_from="logtool.cleaner.run:PartitionCleaning")  # fmt: skip

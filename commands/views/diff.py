@@ -34,8 +34,11 @@ PARTITION: Final = Table("partition", "partition", (
            "worst one",
            words=COPY_STATUSES),
     Column("identical", Kind.BOOL, "whether all copies have the same batches, log start, log end "
-           "and leader epochs, and no damage; indexes and producer snapshots are not compared",
+           "and leader epochs, and no damage; see the difference objects for indexes and producer "
+           "snapshots",
            ways=JSON),
+    Column("unequal", Kind.STRINGS, "log starts, log ends, leader epochs and bytes without a sound "
+           "batch, if they differ, with the value of each copy", ways=JSON),
     Column("diverges_at", Kind.INT64, "first offset at which two copies diverge", "offset",
            "no two copies diverge"),
     Column("superset", Kind.STRINGS, "copies that have all batches that any copy has"),
@@ -116,8 +119,10 @@ DIFFERENCE: Final = Table("difference", "difference between two log dirs", (
     Column("other", Kind.PATH, "its place in the other log dir"),
     Column("count", Kind.INT64, "rows, properties or files that differ", "count"),
     Column("message", Kind.STRING, "description of the difference"),
-), note="A file or directory that differs between two log dirs, or that only one has; only with "
-        "--identical.",
+    Column("position", Kind.INT64, "first byte that differs", "byte",
+           "the file was not compared byte by byte"),
+), note="A file or directory that differs between two copies or log dirs, or that only one has; "
+        "only with --identical.",
     type="difference", made_from="logtool.copies.log_dirs:LogDirDifference")  # fmt: skip
 DOCUMENT: Final = Document(
     name="diff",
@@ -272,10 +277,14 @@ class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
                 "directories, checkpoints, meta.properties and other files"
             )  # fmt: skip
             also += f" of {text.count(self._job.whole_log_dirs, 'log dir')}, "
+        compared = f"{found}; {also}batches, log starts, log ends and leader epochs"
+        if self._job.without_indexes:
+            return (
+                f"{compared} were compared; indexes and producer snapshots were not, because a "
+                "digest does not contain them"
+            )
         return (
-            f"{found}; {also}batches, log starts, log ends and leader epochs were compared; "
-            "indexes and producer snapshots were not, because a broker can rebuild them from the "
-            "log"
+            f"{compared} were compared, with the same batches also indexes and producer snapshots"
         )
 
 
@@ -299,7 +308,7 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
     words = terminal.paint_stdout(_WORDS[status], style, settings.color)
     line = f"{text.escape(obj['topic'])}-{obj['partition']}: {words}"
     if status is Status.SAME and not obj["identical"]:
-        line += ", except for log starts, leader epochs or an unfinished append"
+        line += f", except for {text.escape('; '.join(obj['unequal']))}"
     if obj["diverges_at"] is not None:
         line += f" at offset {obj['diverges_at']}"
     if obj["superset"] and len(obj["superset"]) < len(obj["copies"]):

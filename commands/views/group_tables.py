@@ -229,7 +229,11 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
     count("left_out", "offsets of deleted topics, which the command does not commit"),
     count("metadata_left_out", "offsets whose metadata the command does not commit: the file of "
           "Kafka's tool has no place for it", "metadata_count"),
-    _text("command", "the command"),
+    Column("later", Kind.STRINGS, "partitions that had no committed offset at the moment of --at, "
+           "and keep the offset that was committed later, as TOPIC-NUMBER=OFFSET"),
+    _text("command", "the command", "no offset was committed at the moment of --at"),
+    _text("removal", "the command that removes the offsets in `later`",
+          "no offset was committed later for another partition"),
 ), note="The command that commits the offsets of one group again.", type="restore",
     made_from="logtool.groups.restoring:Restore")  # fmt: skip
 

@@ -33,7 +33,7 @@ _ROWS = columns(
     "log_start_offset", "log_end_offset", "last_stable_offset", "lag", "stable_lag", "place",
     "topic_is", "member", "commit_ms", "committed", "expires_ms", "expired", "pending",
     "producer_id", "metadata", "leader_epoch", "topic_id", "record_offset", "event", "time",
-    "records", "bytes", "superseded_records", "superseded_bytes", "command",
+    "records", "bytes", "superseded_records", "superseded_bytes", "later", "command", "removal",
     "deleted", "start_offset", "delivered", "written",
 )  # fmt: skip
 _NOTES = {
@@ -47,7 +47,7 @@ _OFFSET = keep((
     *columns("stable_lag"),
     TableColumn("expires", lambda obj: _expiry(obj)),
     *columns("member", "metadata"),
-), "topic", "partition", "offset", "lag", where_said=("note",))  # fmt: skip
+), "topic", "partition", "offset", "lag", where_said=("note", "expires"))  # fmt: skip
 _SHARE = keep((
     *columns("topic", "partition", "start_offset", "delivered", "log_end_offset", "lag"),
     TableColumn("note", lambda obj: _NOTES.get(obj["place"]) if obj["lag"] else None),
@@ -107,7 +107,7 @@ def run(
     job = Groups(
         paths=given.paths, now_ms=now_ms, groups=groups, selection=given.selection,
         summary=summary, history_of=history, flavour=given.flavour, run=running.run(report),
-        at_ms=None if at is None else now_ms,
+        at_ms=None if at is None else now_ms, compares_with_end=restore_plan,
         retention_ms=round(1000 * parsing.parse_duration("--offsets-retention", retention)),
     )  # fmt: skip
     if meaning:
@@ -140,7 +140,7 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
             case "event":
                 return _EVENT
             case "restore":
-                return text.escape(obj["command"])
+                return _restore(obj)
             case "finding":
                 return _finding(obj, settings)
         return None
@@ -274,7 +274,7 @@ class RestorePrinter(GroupPrinter):
     def __init__(self, report: Report, job: Groups, bootstrap: str) -> None:
         super().__init__(report, job)
         self._bootstrap = bootstrap
-        self._number = self._left_out = self._in_use = 0
+        self._number = self._left_out = self._in_use = self._later = 0
         self._without_metadata: list[str] = []
 
     def show(self, item: Item) -> None:
@@ -294,9 +294,10 @@ class RestorePrinter(GroupPrinter):
         """Print the command of a group, if it has any offset to restore."""
         restore = restoring.plan(state, self._bootstrap, self._number + 1)
         self._left_out += restore.left_out
-        if restore.command is None:
+        self._later += len(state.later)
+        if restore.command is None and restore.removal is None:
             return
-        self._number += 1
+        self._number += restore.command is not None
         self._in_use += bool(state.member_count)
         if restore.metadata_count:
             self._without_metadata.append(state.name)
@@ -316,6 +317,9 @@ class RestorePrinter(GroupPrinter):
         if self._left_out:
             count = text.count(self._left_out, "offset")
             line += f"; {count} of deleted topics left out"
+        if self._later:
+            count = text.count(self._later, "partition")
+            line += f"; {count} without an offset at that moment keep the present one"
         if self._in_use:
             line += f"; stop the members of {text.count(self._in_use, 'group')} first"
         return line, style
@@ -370,6 +374,19 @@ def _what(obj: Object) -> str:
 def _committed_for(obj: Object) -> str | None:
     """Return the partition that an event is about: in one cell, so that the time fits too."""
     return None if obj["topic"] is None else f"{obj['topic']}-{obj['partition']}"
+
+
+def _restore(obj: Object) -> str:
+    """Return the command of a group, and comments of a shell about what it leaves as it is."""
+    lines = [obj["command"]] if obj["command"] else []
+    if obj["later"]:
+        kept = ", ".join(obj["later"])
+        lines += [
+            f"# group {obj['group']} had no offset at that moment in these partitions, and keeps "
+            f"the present one: {kept}; to remove it:",
+            f"# {obj['removal']}",
+        ]
+    return "\n".join(map(text.escape, lines))
 
 
 def _expiry(obj: Object) -> object:

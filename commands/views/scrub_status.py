@@ -104,6 +104,10 @@ class _Status:
         )
 
 
+def _oldest(obj: Object) -> str:
+    return "never" if obj["never_segments"] else text.duration(obj["oldest_s"])
+
+
 def _sized(name: str) -> TableColumn:
     return TableColumn(name, lambda obj: text.size(obj[f"{name}_bytes"]))
 
@@ -114,8 +118,8 @@ _COVERAGE = keep((
     TableColumn("size", lambda obj: text.size(obj["bytes"])),
     TableColumn("share", lambda obj: f"{obj['share']:.1%}"),
     *map(_sized, _SIZES),
-    TableColumn("oldest", lambda obj: text.duration(obj["oldest_s"])),
-), "topic", "share", "oldest")  # fmt: skip
+    TableColumn("oldest", lambda obj: _oldest(obj)),
+), "topic", "share", "never", "oldest")  # fmt: skip
 
 
 def _layout(obj: Object) -> Columns | str | None:
@@ -167,16 +171,29 @@ class StatusPrinter(Printer[StatusTotal | CheckCoverage | StoredFinding]):
                 None,
             )
         cycle = text.duration(total.cycle_s)
-        if total.complete_in_s is None:
+        left_s = total.complete_in_s
+        if left_s == 0:
+            yield f"every segment was checked within the cycle of {cycle}", "good"
+        elif total.last_run is None:
             yield f"nothing was checked so far; the cycle is {cycle}", None
-        elif total.complete_in_s:
+        elif left_s is None:
             yield (
-                f"every segment is checked within the cycle of {cycle} in "
-                f"{text.duration(total.complete_in_s)}, at the pace so far",
-                None,
+                "the last runs checked 0 B: at this pace no segment that is left is checked within "
+                f"the cycle of {cycle}, and no cycle completes",
+                "warning",
+            )
+        elif left_s > total.cycle_s:
+            yield (
+                f"at the pace of the last runs the segments that are left take "
+                f"{text.duration(left_s)}, longer than the cycle of {cycle}",
+                "warning",
             )
         else:
-            yield f"every segment was checked within the cycle of {cycle}", "good"
+            yield (
+                f"every segment is checked within the cycle of {cycle} in "
+                f"{text.duration(left_s)}, at the pace of the last runs",
+                None,
+            )
         open_ones = (
             f"{text.count(total.open_errors, 'error')}, "
             f"{text.count(total.open_warnings, 'warning')} and "

@@ -48,8 +48,9 @@ STATUS: Final = Table("status", "state file", (
     count("runs", "runs so far"),
     Column("last_run", Kind.OBJECT, "the last run", null="there was no run", of=_LAST_RUN),
     Column("complete_in_s", Kind.FLOAT, "time until every segment was checked within the cycle, at "
-           "the pace of the runs of the last cycle; 0 if every segment was", "s",
-           "nothing was checked so far"),
+           "the pace of the last three runs in which segments were due; 0 if every segment was",
+           "s",
+           "these runs checked nothing, or there was no run"),
     count("open_errors", "open findings that are errors"),
     count("open_warnings", "open findings that are warnings"),
     count("open_infos", "open findings that are only information"),

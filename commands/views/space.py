@@ -15,8 +15,11 @@ from logtool.log.inputs import GivenPaths
 from logtool.retention import settings as retention_settings
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
+from logtool.space import trim_forecast
 from logtool.space.freeing import FreeingStep, offsets_file
 from logtool.space.run import FileSystemSpace, SpaceOptions, SpaceRun, TopicSpace
+from logtool.space.trim_forecast import TrimForecast
+from logtool.space.trimming import TrimOptions
 
 SCHEMA = DOCUMENT.schema
 _DELETE_RECORDS = (
@@ -44,14 +47,20 @@ def run(
         sparse=True,
     )
     report = Report(settings=chosen, view=view, summary=Summary(), inputs=given)
+    static = inputs.broker.take(*retention_settings.SPACE_FROM_FILE)
+
+    def forecast(steps: Sequence[FreeingStep]) -> TrimForecast:
+        options = TrimOptions(at_ms=at_ms, free_bytes=wanted, static=static)
+        return trim_forecast.forecast(given.paths, options, given.selection, steps)
+
     job = SpaceRun(
         given.paths,
-        SpaceOptions(at_ms, wanted, inputs.broker.take(*retention_settings.SPACE_FROM_FILE)),
+        SpaceOptions(at_ms, wanted, static),
         selection=given.selection,
         run=running.run(report),
     )
     printer = SpacePrinter(
-        report, job, wanted, meaning if at != "now" else None, _trim_command(given, free)
+        report, job, wanted, meaning if at != "now" else None, _trim_command(given, free), forecast
     )
     status = report.consume(job, printer)
     short = wanted is not None and printer.total.step_bytes < wanted
@@ -69,19 +78,31 @@ class SpaceTotal:
     disk_bytes: int = 0
     leftover_bytes: int = 0
     stray_bytes: int = 0
+    preallocated_bytes: int = 0
     cleaner_heap_bytes: int = 0
     step_bytes: int = 0
     offsets_file: str | None = None
     trim_command: str | None = None
+    trim_bytes: int | None = None
+    trim_keeps: Sequence[str] = ()
+    trim_refused: str | None = None
 
 
 class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
     """Prints topics, file systems and steps, and adds the topics up."""
 
     def __init__(
-        self, report: Report, job: SpaceRun, wanted: int | None, meaning: str | None, trim: str
+        self,
+        report: Report,
+        job: SpaceRun,
+        wanted: int | None,
+        meaning: str | None,
+        trim: str,
+        forecast: Callable[[Sequence[FreeingStep]], TrimForecast],
     ) -> None:
+        """Begin; `trim` is the command that takes the steps, `forecast` returns what it frees."""
         self._report, self._job, self._meaning, self._trim = report, job, meaning, trim
+        self._forecast = forecast
         self.total = SpaceTotal(wanted)
         self._systems: list[FileSystemSpace] = []
 
@@ -109,7 +130,12 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
         self.total.stray_bytes = self._job.stray_bytes
         self.total.cleaner_heap_bytes = self._job.cleaner_heap_bytes
         self.total.offsets_file = offsets_file(self._job.steps)
-        self.total.trim_command = self._trim if self._job.steps else None
+        self.total.preallocated_bytes = self._job.preallocated_bytes
+        if self._job.steps:
+            self.total.trim_command = self._trim
+            found = self._forecast(self._job.steps)
+            self.total.trim_bytes, self.total.trim_keeps = found.bytes, found.above_watermark
+            self.total.trim_refused = found.refused
         self._report.item(TOTAL.row(self.total))
 
     def last_lines(self) -> Iterator[Line]:
@@ -124,6 +150,13 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             yield (
                 f"{text.size(total.leftover_bytes)} wait to be deleted: the broker frees them when "
                 "it starts",
+                None,
+            )
+        if 2 * total.preallocated_bytes > total.disk_bytes:
+            share = text.share(total.preallocated_bytes, total.disk_bytes)
+            yield (
+                f"{share} are preallocated index files of active segments; a broker cuts off what "
+                "holds no entry when it stops cleanly, or begins another segment",
                 None,
             )
         if total.stray_bytes:
@@ -154,12 +187,24 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             yield f"  echo {shell.quote(total.offsets_file)} > offsets.json", None
             yield f"  {_DELETE_RECORDS}", None
         if total.trim_command is not None:
-            yield (
-                "for a broker that is stopped, this command shows what it would remove, all of it "
-                "below the checkpointed high watermarks:",
-                None,
-            )
+            yield f"for a broker that is stopped, this command {_trimmed(total)}:", None
             yield f"  {total.trim_command}", None
+
+
+def _trimmed(total: SpaceTotal) -> str:
+    """Return the bytes that the command frees, and why these are fewer than those of the steps."""
+    if total.trim_refused:
+        return f"frees nothing, because it refuses: {total.trim_refused}"
+    line = f"shows what it would remove, {text.size(total.trim_bytes or 0)}"
+    if total.trim_keeps:
+        named = ", ".join(total.trim_keeps[:3])
+        more = len(total.trim_keeps) - 3
+        named += f" and {more} more" if more > 0 else ""
+        line += (
+            f" of {text.size(total.step_bytes)}, because it removes only what lies below the "
+            f"checkpointed high watermark, which is lower in {named}"
+        )
+    return line
 
 
 def _trim_command(given: GivenPaths, free: str | None) -> str:

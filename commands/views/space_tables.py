@@ -59,6 +59,8 @@ TOTAL: Final = Table("total", "run", (
     size("disk_bytes", "bytes of the blocks that the files take"),
     size("leftover_bytes", "bytes of blocks that the broker frees by itself when it starts"),
     size("stray_bytes", "bytes of blocks of stray partition dirs, which no broker deletes"),
+    size("preallocated_bytes", "bytes of blocks of indexes of active segments that hold no entry "
+         "yet"),
     size("cleaner_heap_bytes", "bytes of the broker's heap that the buffers of the log cleaner "
          "take"),
     size("wanted_bytes", "bytes of --free", null="there is no --free"),
@@ -67,6 +69,11 @@ TOTAL: Final = Table("total", "run", (
            "--offset-json-file", null="no step removes records"),
     Column("trim_command", Kind.STRING, "command that shows the same steps for a broker that is "
            "stopped", null="there is no step"),
+    size("trim_bytes", "bytes of the blocks that this command frees", null="there is no step"),
+    Column("trim_keeps", Kind.STRINGS, "partitions in which this command keeps segments of a step, "
+           "because they reach above the checkpointed high watermark"),
+    Column("trim_refused", Kind.STRING, "reason why this command refuses",
+           null="it does not refuse"),
 ), note="The sum of all topics.", type="total",
     made_from="logtool.commands.views.space:SpaceTotal")  # fmt: skip
 DOCUMENT: Final = Document(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from logtool.cleaner import reading, rules, sizes, transactions
 from logtool.cleaner.reading import CleaningContents, CleaningFault
+from logtool.cleaner.roll import SegmentRoll, of_active_segment
 from logtool.cleaner.rules import (
     NO_LAG,
     CleanerLimits,
@@ -77,6 +78,8 @@ class PartitionCleaning:
     future_copy: Path | None = None
     sizes: CleanedSizes | None = None
     """None if they were not asked for, or the log is not cleaned."""
+    roll: SegmentRoll | None = None
+    """When the active segment ends; None unless it is the obstacle."""
 
     @property
     def settings(self) -> tuple[SettingValue, ...]:
@@ -253,7 +256,9 @@ class CleanerRun:
                     with_records=self._options.with_records,
                 )
                 why = contents.obstacle
-            measured = None
+            roll = measured = None
+            if why is CleaningObstacle.ACTIVE and stops is None:
+                roll = of_active_segment(one.listed, self._settings, columns.size[-1])
             if why is None and stops is None and self._options.with_sizes:
                 measured = sizes.measure(one.listed, found, now, self._logs.pace)
         except UnreadableError as error:
@@ -274,6 +279,7 @@ class CleanerRun:
             early_fault=fault,
             future_copy=self._future_copies.get(one.key),
             sizes=measured,
+            roll=roll,
         )
 
     def _stops(self, one: LiveLog) -> CleaningObstacle | None:

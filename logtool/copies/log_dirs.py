@@ -1,11 +1,14 @@
 """Two log dirs compared apart from the batches: directories, checkpoints and the other files.
 
-A broker builds indexes and producer snapshots from the log; they are not compared.
+The indexes and producer snapshots of a partition are compared for any two copies of it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
+
+import numpy as np
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -13,13 +16,19 @@ from logtool.formats import meta_properties, names, offset_checkpoint, wording
 from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
-from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
+from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
 from logtool.log.file import File
 from logtool.log.selection import Selection
 
 _BLOCK = 1 << 20
 _OF_THE_LOG = frozenset({FileKind.LOG, FileKind.LEADER_EPOCH_CHECKPOINT})
-_BUILT = frozenset({*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT})
+_PREALLOCATED = frozenset({FileKind.OFFSET_INDEX, FileKind.TIME_INDEX})
+_BUILT = frozenset({*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT, FileKind.REDPANDA_BASE_INDEX})
+_REBUILT = "a broker can rebuild it from the log"
+_REBUILT_WITH_SEGMENT: Final = {
+    FileKind.TRANSACTION_INDEX: "a broker rebuilds it only when it recovers the segment, and may "
+    "refuse to start before that; logtool rebuild-index rebuilds it",
+}
 Spend = Callable[[Path, int], None]
 """Called with a path and the bytes that were read of it."""
 
@@ -45,6 +54,52 @@ class LogDirDifference:
     count: int
     """Rows, properties or files that differ."""
     message: str
+    position: int | None = None
+    """First byte that differs; None unless a file that both have was compared byte by byte."""
+
+
+def built_differences(
+    left: Partition, right: Partition, spend: Spend
+) -> Iterator[LogDirDifference | UnreadableError]:
+    """Yield each index and producer snapshot that differs between two copies of a partition.
+
+    Zeros at the end of an offset or time index are no difference, nor is an absent file that is
+    empty in the other copy: a broker preallocates these indexes, and writes a transaction index
+    only if a transaction is aborted.
+    """
+    mine, others = _built_files(left), _built_files(right)
+    for name in sorted(mine.keys() | others.keys()):
+        try:
+            if name in mine and name in others:
+                yield from _of_built(mine[name], others[name], spend)
+                continue
+            has, lacks = (mine, right) if name in mine else (others, left)
+            file = has[name]
+            if file.size:
+                text = f"only in {file.path.parent}; {_rebuilding(file)}"
+                yield LogDirDifference(DifferenceKind.ABSENT, file.path, lacks.path / name, 1, text)
+        except UnreadableError as error:
+            yield error
+
+
+def _built_files(partition: Partition) -> dict[str, File]:
+    return {
+        file.path.name: file
+        for file in partition.files()
+        if file.name.kind in _BUILT and file.name.state is FileState.LIVE
+    }
+
+
+def _of_built(left: File, right: File, spend: Spend) -> Iterator[LogDirDifference]:
+    at = _first_difference(left, right, spend)
+    if at is not None:
+        text = f"the bytes differ from byte {at} on; {_rebuilding(left)}"
+        kind = DifferenceKind.BYTES
+        yield LogDirDifference(kind, left.path, right.path, 1, text, position=at)
+
+
+def _rebuilding(file: File) -> str:
+    return _REBUILT_WITH_SEGMENT.get(file.name.kind, _REBUILT)
 
 
 def differences(
@@ -117,7 +172,7 @@ def _of_folder(
     wrong = sorted(both[0].keys() ^ both[1].keys()) + [
         one
         for one in sorted(both[0].keys() & both[1].keys())
-        if not _is_equal(both[0][one], both[1][one], spend)
+        if _first_difference(both[0][one], both[1][one], spend) is not None
     ]
     if wrong:
         text = f"{wording.count(len(wrong), 'file')} differ, such as {wrong[0]}"
@@ -126,16 +181,15 @@ def _of_folder(
 
 
 def _is_left_out(file: File, kind: DirectoryKind) -> bool:
-    """Return whether a broker builds the file, or whether its batches were compared."""
-    if file.name.state is not FileState.LIVE:
-        return False
-    compared = _OF_THE_LOG if kind in (DirectoryKind.LIVE, DirectoryKind.FUTURE) else frozenset()
-    return file.name.kind in _BUILT | compared
+    """Return whether the file is compared with the copies of its partition."""
+    is_copy = kind in (DirectoryKind.LIVE, DirectoryKind.FUTURE)
+    return is_copy and file.name.state is FileState.LIVE and file.name.kind in _OF_THE_LOG | _BUILT
 
 
 def _of_file(left: File, right: File, spend: Spend) -> Iterator[LogDirDifference]:
     """Yield the difference of a file that both log dirs have."""
-    if _is_equal(left, right, spend):
+    at = _first_difference(left, right, spend)
+    if at is None:
         return
     paths, kind = (left.path, right.path), left.name.kind
     is_live = left.name.state is FileState.LIVE
@@ -159,17 +213,33 @@ def _of_file(left: File, right: File, spend: Spend) -> Iterator[LogDirDifference
             text = f"{', '.join(keys) or 'the part that cannot be read'} differ"
             yield LogDirDifference(DifferenceKind.PROPERTIES, *paths, len(keys), text)
     else:
-        yield LogDirDifference(DifferenceKind.BYTES, *paths, 1, "the bytes differ")
+        text = f"the bytes differ from byte {at} on"
+        yield LogDirDifference(DifferenceKind.BYTES, *paths, 1, text, position=at)
 
 
-def _is_equal(left: File, right: File, spend: Spend) -> bool:
-    """Return whether two files have the same bytes."""
+def _first_difference(left: File, right: File, spend: Spend) -> int | None:
+    """Return the first byte at which two files differ; None if they are the same.
+
+    Zeros at the end of an offset or time index do not count.
+    """
     with left.open() as one, right.open() as two:
-        if one.size != two.size:
-            return False
-        for position in range(0, one.size, _BLOCK):
+        if left.name.kind in _PREALLOCATED:
+            contents = [file.read_unpadded(file.size).rstrip(b"\0") for file in (one, two)]
+            spend(left.path, sum(map(len, contents)))
+            return _first_unequal(*contents)
+        for position in range(0, max(one.size, two.size), _BLOCK):
             blocks = [file.read(position, _BLOCK) for file in (one, two)]
             spend(left.path, sum(map(len, blocks)))
-            if blocks[0] != blocks[1]:
-                return False
-    return True
+            at = _first_unequal(*blocks)
+            if at is not None:
+                return position + at
+    return None
+
+
+def _first_unequal(left: bytes, right: bytes) -> int | None:
+    if left == right:
+        return None
+    size = min(len(left), len(right))
+    one, two = (np.frombuffer(data, np.uint8, size) for data in (left, right))
+    unequal = np.flatnonzero(one != two)
+    return int(unequal[0]) if len(unequal) else size

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -116,12 +117,24 @@ class CopiesVerdict:
     def identical(self) -> bool:
         """Return whether all copies have the same batches, and no damage.
 
-        If so, all copies except one may be deleted. Leader epochs and log start are compared too;
-        indexes and producer snapshots are not, since a broker makes them from the log.
+        Leader epochs and log start are compared too; indexes and producer snapshots are not.
         """
-        states = {(copy.log_start, copy.log_end, copy.epochs) for copy in self.copies}
-        whole = not any(copy.damages for copy in self.copies)
-        return self.status is Status.SAME and len(states) == 1 and whole
+        return self.status is Status.SAME and not self.unequal
+
+    @property
+    def unequal(self) -> tuple[str, ...]:
+        """Return descriptions of what differs besides the batches, with the value of each copy."""
+        values: dict[str, Sequence[int | str]] = {
+            "log start": [copy.log_start for copy in self.copies],
+            "log end": [copy.log_end for copy in self.copies],
+            "leader epochs": _first_different([copy.epochs for copy in self.copies]),
+        }
+        differ = {name: found for name, found in values.items() if len(set(found)) > 1}
+        if any(copy.damages for copy in self.copies):
+            differ["bytes without a sound batch"] = [
+                sum(damage.length for damage in copy.damages) for copy in self.copies
+            ]
+        return tuple(f"{name} {_by_copy(found, self.labels)}" for name, found in differ.items())
 
     @property
     def topic(self) -> str:
@@ -152,6 +165,19 @@ class CopiesVerdict:
     def eligible(self) -> tuple[int, ...] | None:
         """Return the eligible leader replicas; None if no metadata log has the partition."""
         return self.standing.eligible if self.standing else None
+
+
+def _by_copy(values: Sequence[int | str], labels: Sequence[str]) -> str:
+    return ", ".join(f"{one} in {label}" for one, label in zip(values, labels, strict=True))
+
+
+def _first_different(chains: Sequence[tuple[tuple[int, int], ...]]) -> list[str]:
+    """Return the first leader epoch that is not the same in all chains, of each chain."""
+    if len(set(chains)) == 1:
+        return []
+    rows = zip_longest(*chains)
+    row = next(row for row in rows if len(set(row)) > 1)
+    return ["none" if one is None else f"{one[0]} from offset {one[1]}" for one in row]
 
 
 def _has_epoch_above(copy: Copy, offset: int) -> bool:

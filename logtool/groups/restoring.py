@@ -25,6 +25,8 @@ class Restore:
     """Number of offsets of deleted topics: they would be applied to a new topic of that name."""
     command: str | None
     """None if there is nothing to restore."""
+    removal: str | None = None
+    """Command that removes the offsets that the group committed later for other partitions."""
 
     @property
     def metadata_count(self) -> int:
@@ -36,28 +38,39 @@ class Restore:
         """Return how many offsets the command commits."""
         return len(self.offsets)
 
+    @property
+    def later(self) -> list[str]:
+        """Return the partitions that keep their present offset, each as TOPIC-NUMBER=OFFSET."""
+        return [f"{one.topic}-{one.partition}={one.offset}" for one in self.group.later]
+
 
 def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
     """Return the command for a group; no command if there is nothing to restore.
 
     `number` is part of the name of the file that the command writes.
     """
+    tool = "kafka-streams-groups.sh" if group.type == STREAMS else "kafka-consumer-groups.sh"
+    start = f"{tool} --bootstrap-server {shell.quote(bootstrap)} "
+    start += shell.option("--group", group.name)
+    topic_option = "--input-topic" if group.type == STREAMS else "--topic"
+    places = " ".join(
+        shell.option(topic_option, f"{one.topic}:{one.partition}") for one in group.later
+    )
+    removal = f"{start} --delete-offsets {places}" if group.later else None
     chosen = [one for one in group.offsets if one.topic_is not in ("other", "gone")]
     left_out = len(group.offsets) - len(chosen)
     if group.type == SHARE or not chosen:
-        return Restore(group=group, offsets=(), left_out=left_out, command=None)
-    tool = "kafka-streams-groups.sh" if group.type == STREAMS else "kafka-consumer-groups.sh"
+        return Restore(group=group, offsets=(), left_out=left_out, command=None, removal=removal)
     # The name of a topic has no character that is special in CSV or in a shell.
     lines = " ".join(shell.quote(f"{one.topic},{one.partition},{one.offset}") for one in chosen)
     file = f"offsets-{number}.csv"
     command = (
-        f"printf '%s\\n' {lines} > {file} && {tool} "
-        f"--bootstrap-server {shell.quote(bootstrap)} {shell.option('--group', group.name)} "
-        f"--reset-offsets --from-file {file} --execute"
+        f"printf '%s\\n' {lines} > {file} && {start} --reset-offsets --from-file {file} --execute"
     )
     return Restore(
         group=group,
         offsets=chosen,
         left_out=left_out,
         command=command,
+        removal=removal,
     )

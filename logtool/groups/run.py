@@ -30,7 +30,7 @@ from logtool.groups.loading import LoadedGroups, Wrong, load
 from logtool.groups.membership import SHARE
 from logtool.groups.placing import FoundGroup, Placing
 from logtool.groups.share_groups import ShareOffset, Shares
-from logtool.groups.state import GroupState, judge
+from logtool.groups.state import GroupState, judge, with_later
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition
@@ -97,6 +97,8 @@ class Groups:
     retention_ms: int = RETENTION_MS
     at_ms: int | None = None
     """Moment whose state is yielded, in ms; None for the state at the end of the log."""
+    compares_with_end: bool = False
+    """True if groups of a moment get the offsets that they committed later."""
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
     absent: int = 0
@@ -246,7 +248,16 @@ class Groups:
         retention = Retention(self.retention_ms, self.now_ms)
         is_hashed = not loaded.listed.flavour.has_raft_offsets
         self._placing.begin(loaded.number)
-        for state in judge(loaded, ends, self._takes_group, self._takes, retention):
+        states = judge(loaded, ends, self._takes_group, self._takes, retention)
+        if self.compares_with_end and loaded.cut_at is not None:
+            try:
+                at_end = load(loaded.listed, self._spend)
+            except UnreadableError as error:
+                yield error
+                return
+            now = judge(at_end, ends, self._takes_group, self._takes, retention)
+            states = with_later(states, now)
+        for state in states:
             self._matched = True
             one = FoundGroup(state, loaded.listed.path)
             if not is_hashed or self._placing.take(one):

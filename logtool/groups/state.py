@@ -1,6 +1,7 @@
 """State of each group in one partition of ``__consumer_offsets``."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -111,6 +112,8 @@ class GroupState:
     """Start offsets of a share group."""
     removed: Sequence[RemovedOffset] = ()
     """Its last offsets, as far as the log still has them, if all of its offsets were removed."""
+    later: Sequence[CommittedOffset] = ()
+    """Offsets at the end of the log, of partitions without a committed offset at the moment."""
     only_sizes: bool = False
     """True if the group is printed without its members and offsets."""
 
@@ -217,6 +220,23 @@ def judge(
             topic_names=ends.topic_names,
             removed=[_removed(name, slots, slot) for slot in _in_order(slots, gone, takes)],
         )
+
+
+def with_later(states: Iterable[GroupState], at_end: Iterable[GroupState]) -> Iterator[GroupState]:
+    """Yield the groups of a moment with the offsets that they got later, and the later groups.
+
+    `at_end` are the groups at the end of the log.
+    """
+    rest = {one.name: one for one in at_end if one.offsets}
+    for state in states:
+        known = {(one.topic, one.partition) for one in state.offsets}
+        now = rest.pop(state.name, None)
+        later = now.offsets if now else ()
+        yield replace(
+            state, later=[one for one in later if (one.topic, one.partition) not in known]
+        )
+    for now in rest.values():
+        yield replace(now, offsets=[], pending=[], later=now.offsets)
 
 
 def _group_of_each(slots: Slots) -> tuple[Column, list[str], Column]:

@@ -25,10 +25,14 @@ BROKER_NAMES: Mapping[str, str] = {
     "retention.ms": "log.retention.ms",
     "segment.bytes": "log.segment.bytes",
     "segment.index.bytes": "log.index.size.max.bytes",
+    "segment.ms": "log.roll.ms",
 }
 """A broker's name for the default of a topic's setting (``ServerTopicConfigSynonyms``)."""
-OTHER_UNITS = (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000))
-"""Names of ``log.retention.ms`` in other units, in the order in which they count, with their ms."""
+OTHER_UNITS: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "retention.ms": (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
+    "segment.ms": (("log.roll.hours", 3_600_000),),
+}
+"""A broker's names for these in other units, in the order in which they count, with their ms."""
 
 
 class SettingSource(StrEnum):
@@ -83,7 +87,7 @@ def in_file(name: str, static: Mapping[str, str]) -> Iterator[SettingValue]:
     own = BROKER_NAMES.get(name)
     if own in static:
         yield SettingValue(name, static[own or ""], SettingSource.FILE)
-    for other, factor in OTHER_UNITS if name == "retention.ms" else ():
+    for other, factor in OTHER_UNITS.get(name, ()):
         count = parse_long(static.get(other, ""))
         if count is not None:
             yield SettingValue(name, str(max(count * factor, -1)), SettingSource.FILE)

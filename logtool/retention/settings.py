@@ -29,6 +29,7 @@ LOCAL_MS, LOCAL_BYTES = "local.retention.ms", "local.retention.bytes"
 REMOTE, NO_COPY = "remote.storage.enable", "remote.log.copy.disable"
 DIRTY_RATIO, DELETE_RETENTION = "min.cleanable.dirty.ratio", "delete.retention.ms"
 MIN_LAG, MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
+SEGMENT_MS, SEGMENT_BYTES = "segment.ms", "segment.bytes"
 OF_RETENTION: Mapping[str, str] = {
     POLICY: "delete",
     MS: str(7 * _DAY_MS),
@@ -45,13 +46,18 @@ OF_CLEANER: Mapping[str, str] = {
     MIN_LAG: "0",
     MAX_LAG: str(2**63 - 1),
     DELETE_RETENTION: str(_DAY_MS),
+    SEGMENT_MS: str(7 * _DAY_MS),
+    SEGMENT_BYTES: str(1 << 30),
 }
 """Settings of a topic that the log cleaner depends on, with Kafka's defaults."""
 FILE_DELAY = "file.delete.delay.ms"
 INDEX_BYTES, INDEX_INTERVAL = "segment.index.bytes", "index.interval.bytes"
 _OF_INDEXES = {INDEX_BYTES: "10485760", INDEX_INTERVAL: "4096"}
 _DEFAULTS = {**OF_RETENTION, **OF_CLEANER, **_OF_INDEXES, FILE_DELAY: "60000"}
-_LEAST = {MS: -1, LOCAL_MS: -2, LOCAL_BYTES: -2, MIN_LAG: 0, MAX_LAG: 1, DELETE_RETENTION: 0}
+_LEAST = {
+    MS: -1, LOCAL_MS: -2, LOCAL_BYTES: -2, MIN_LAG: 0, MAX_LAG: 1, DELETE_RETENTION: 0,
+    SEGMENT_MS: 1, SEGMENT_BYTES: 14,
+}  # fmt: skip
 """The least value that Kafka takes; -1 means no limit, and -2 the limit of the whole log."""
 FIRST_DELAY, INTERVAL = "log.initial.task.delay.ms", "log.retention.check.interval.ms"
 BACKOFF, CLEANER = "log.cleaner.backoff.ms", "log.cleaner.enable"
@@ -63,11 +69,16 @@ _OF_THREADS = {CLEANER_THREADS: "1", CLEANER_MAP: "134217728", CLEANER_BUFFERS: 
 """Settings of the threads of the log cleaner, with Kafka's defaults."""
 FROM_FILE = (
     *(BROKER_NAMES[name] for name in OF_RETENTION if name in BROKER_NAMES),
-    *(name for name, _ in OTHER_UNITS),
+    *(name for name, _ in OTHER_UNITS[MS]),
     *_OF_BROKER,
 )
 """Settings of retention to take from the broker's own file."""
-CLEANER_FROM_FILE = (*(BROKER_NAMES[name] for name in OF_CLEANER), BACKOFF, CLEANER)
+CLEANER_FROM_FILE = (
+    *(BROKER_NAMES[name] for name in OF_CLEANER),
+    *(name for name, _ in OTHER_UNITS[SEGMENT_MS]),
+    BACKOFF,
+    CLEANER,
+)
 """Settings of the log cleaner to take from it."""
 ALL_FROM_FILE = tuple(dict.fromkeys((*FROM_FILE, *CLEANER_FROM_FILE, BROKER_NAMES[FILE_DELAY])))
 """Settings of both, and of the deletion of files, to take from it."""

@@ -2,7 +2,9 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import field
+from pathlib import Path
 from typing import Protocol
 
 from logtool.errors import NothingMatchedError, UnreadableError
@@ -93,6 +95,11 @@ class Summary:
     def nothing_matched(self) -> bool:
         """Return whether nothing that was asked for is there, so that nothing can be said."""
         return self.unmatched > 0 and self.has_no_partition
+
+    def nothing_read(self, paths: Iterable[Path] | None) -> bool:
+        """Return whether each given path could not be read; without paths, whether any input."""
+        failed = {str(error.path.absolute()) for error in self._counted.values()}
+        return bool(failed) and failed.issuperset(str(path.absolute()) for path in paths or ())
 
     @property
     def elapsed_s(self) -> float:

@@ -10,6 +10,9 @@ from logtool.scrub.due import KnownSegment
 from logtool.scrub.state import RunRow
 from logtool.times import DAY_MS
 
+_LAST_RUNS = 3
+"""Number of runs whose pace counts."""
+
 
 @dataclass(slots=True)
 class Amount:
@@ -115,17 +118,19 @@ def _class_of(age_ms: int, cycle_ms: int) -> str:
 
 
 def complete_in_ms(whole: CheckCoverage, runs: Sequence[RunRow], now_ms: int) -> int | None:
-    """Return the time until every byte was checked within the cycle, at the pace so far.
+    """Return the time until every byte was checked within the cycle, at the pace of the last runs.
 
-    The pace is that of the runs of the last cycle. 0 if everything was, None if nothing was checked
-    so far.
+    Runs in which nothing was due do not count. 0 if everything was checked, None if these runs
+    checked nothing.
     """
     left = whole.ages.older.bytes + whole.ages.never.bytes
     if not left:
         return 0
-    recent = [one for one in runs if runs[-1].start_ms - one.start_ms <= runs[-1].cycle_ms]
-    done = sum(one.bytes for one in recent)
+    with_work = [one for one in runs if one.due_bytes]
+    done = sum(one.bytes for one in with_work[-_LAST_RUNS:])
     if not done:
         return None
-    passed = max(now_ms - recent[0].start_ms, DAY_MS)
+    # A run also stands for the time before it: what it checks became due since the one before.
+    begun_ms = with_work[-_LAST_RUNS - 1 :][0].start_ms
+    passed = max(now_ms - begun_ms, DAY_MS)
     return left * passed // done

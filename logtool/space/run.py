@@ -136,6 +136,8 @@ class SpaceRun:
         self._times: dict[int, SegmentTimes] = {}
         self._active: dict[str, ActiveIndexes] = {}
         """The indexes of the active segment of each partition dir."""
+        self.preallocated_bytes = 0
+        """Bytes of blocks that hold no entry yet, in indexes of active segments."""
         self.cleaner_heap_bytes = 0
         """Bytes of the heap that the buffers of the log cleaner take."""
         self.steps: list[FreeingStep] = []
@@ -210,6 +212,7 @@ class SpaceRun:
             system.room.log_dirs += 1
         if found.active is not None:
             self._active[os.fspath(found.path)] = found.active
+        self.preallocated_bytes += found.preallocated
         system.disk_bytes += sum(one.disk for one in found.kinds.values())
         if any(kind in found.kinds for kind in FREE_OF_COST):
             self._usages.append(found)

@@ -126,9 +126,14 @@ class TrimRun:
     """
 
     def __init__(
-        self, paths: Sequence[Path], options: TrimOptions, selection: Selection | None = None
+        self,
+        paths: Sequence[Path],
+        options: TrimOptions,
+        selection: Selection | None = None,
+        steps: Sequence[FreeingStep] | None = None,
     ) -> None:
-        self._paths, self._options = paths, options
+        """Take the paths, and the steps that free the bytes if a run of `space` has found them."""
+        self._paths, self._options, self._steps = paths, options, steps
         self._selection = selection or Selection()
         self._homes: dict[Path, LogDirState] = {}
         self._reported: set[tuple[Path, str]] = set()
@@ -191,16 +196,18 @@ class TrimRun:
         yield from self._news(logs.open())
         wanted = dict(options.offsets)
         if options.free_bytes is not None:
-            space = SpaceRun(
-                self._paths, SpaceOptions(options.at_ms, options.free_bytes, options.static),
-                selection=self._selection, node=logs.node,
-            )  # fmt: skip
-            for one in space:
-                if isinstance(one, UnreadableError):
-                    yield from self._news([one])
-                elif isinstance(one, TopicSpace):
-                    self.partitions += one.partitions
-            for step in space.steps:
+            if self._steps is None:
+                space = SpaceRun(
+                    self._paths, SpaceOptions(options.at_ms, options.free_bytes, options.static),
+                    selection=self._selection, node=logs.node,
+                )  # fmt: skip
+                for one in space:
+                    if isinstance(one, UnreadableError):
+                        yield from self._news([one])
+                    elif isinstance(one, TopicSpace):
+                        self.partitions += one.partitions
+                self._steps = space.steps
+            for step in self._steps:
                 if step.kind is StepKind.LEFTOVERS and step.topic != CLUSTER_METADATA:
                     yield from _leftovers(step)
                 elif step.before_offset is not None:

@@ -1,4 +1,6 @@
-"""The bytes of log dirs by topic and kind, from names and sizes; no file is read.
+"""The bytes of log dirs by topic and kind, from names and sizes.
+
+Of the indexes of active segments a few blocks are read, to find where their entries end.
 
 A broker removes files with the suffix .deleted and dirs with the suffix -delete by itself, also
 after its next start, and with them the files of a cleaning that did not end. Source:
@@ -7,6 +9,7 @@ after its next start, and with them the files of a cleaning that did not end. So
 
 import os
 import stat
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -20,6 +23,9 @@ from logtool.formats import names
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, FileName, FileState
 from logtool.lazy_dataclass import dataclass
 
+_PAGE = 4096
+_WORTH_A_LOOK = 16
+"""Pages of an index below which it is not read: a stopped broker leaves indexes that small."""
 BLOCK = 512
 """Bytes of a block in ``st_blocks``."""
 _KEPT = (FileState.LIVE, FileState.SWAP)
@@ -95,6 +101,8 @@ class DirectoryUsage:
     kinds: dict[SpaceKind, Bytes]
     active: ActiveIndexes | None = None
     """None for a directory whose logs a broker does not append to."""
+    preallocated: int = 0
+    """Bytes of blocks behind the last entry of these indexes, which hold only zeros."""
     unread: tuple[UnreadableError, ...] = ()
     """Errors of directories that could not be listed."""
 
@@ -113,7 +121,10 @@ def read(path: Path, topic: str | None, kind: DirectoryKind = DirectoryKind.LIVE
         _add(kinds[_kind(topic, kind, file, gone)], status)
     sizes = {name: status.st_size for name, status in listed}
     active = _active(sizes, parsed) if kind is DirectoryKind.LIVE else None
-    return DirectoryUsage(path, topic, os.lstat(path).st_dev, dict(kinds), active, unread)
+    stem = names.format_offset(active.base_offset or 0) if active else ""
+    indexes = {f"{stem}.index", f"{stem}.timeindex"}
+    free = sum(_preallocated(path / name, one) for name, one in listed if name in indexes)
+    return DirectoryUsage(path, topic, os.lstat(path).st_dev, dict(kinds), active, free, unread)
 
 
 def read_rest(root: Path, partitions: Iterable[Path]) -> DirectoryUsage:
@@ -127,6 +138,24 @@ def read_rest(root: Path, partitions: Iterable[Path]) -> DirectoryUsage:
         else:
             _add(kinds[SpaceKind.OTHER], one[1])
     return DirectoryUsage(root, None, os.lstat(root).st_dev, dict(kinds), unread=tuple(unread))
+
+
+def _preallocated(path: Path, status: os.stat_result) -> int:
+    """Return the bytes of blocks behind the entries of an index; 0 if it cannot be read.
+
+    Entries come before zeros, so that a binary search finds the first block of zeros.
+    """
+    count = min(status.st_size, status.st_blocks * BLOCK) // _PAGE
+    if count < _WORTH_A_LOOK:
+        return 0
+    try:
+        with files.LogFile(path) as file:
+            used = bisect_left(
+                range(count), True, key=lambda page: not any(file.read(page * _PAGE, _PAGE))
+            )
+    except UnreadableError:
+        return 0
+    return (count - used) * _PAGE
 
 
 def _active(sizes: Mapping[str, int], parsed: Iterable[FileName]) -> ActiveIndexes:

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 from jsonschema import Draft202012Validator
-from verification import small_log_dir
+from verification import batches, small_log_dir
 
 from logtool.formats import offset_checkpoint, producer_snapshot, record_batch
 from logtool.formats.record_batch import DELETE_HORIZON
@@ -60,6 +60,43 @@ def test_what_a_broker_has_cleaned_is_clean(run, small):
         assert one["first_uncleanable_offset"] == one["checkpoint_after"] == ROW[name]
         assert (one["dirty_ratio"], one["horizons"]) == (0, None)
         assert one["clean_bytes"] + one["uncleanable_bytes"] == one["bytes"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "age", "days"),
+    [
+        ((), "segment.ms", 7),
+        (("--with", "segment.ms=86400000"), "segment.ms", 1),
+        (("--with", "max.compaction.lag.ms=172800000"), "max.compaction.lag.ms", 2),
+        (("--with", "max.compaction.lag.ms=1209600000"), "segment.ms", 7),
+    ],
+)
+def test_an_active_segment_has_an_end_by_age_and_by_size(run, small, changed, age, days):
+    one = by_name(run, small, *changed)[KEYS]
+    log = small / KEYS / f"{ROW[KEYS]:020d}.log"
+    head = batches(log)
+    roll = one["roll"]
+    assert roll["age"]["name"] == age
+    assert roll["after_ms"] == int(head.max_timestamp[0]) + days * 86_400_000 + 1
+    assert roll["size"]["name"] == "segment.bytes"
+    assert roll["bytes_left"] == int(roll["size"]["value"]) - log.stat().st_size
+
+
+def test_only_an_active_segment_that_is_the_obstacle_has_an_end(run, small):
+    set_row(small, KEYS, None)
+    found = by_name(run, small, "--with", "segment.bytes=1000")
+    assert found[KEYS]["obstacle"] is None
+    assert found[KEYS]["roll"] is None
+    assert found[TX]["roll"]["bytes_left"] == 0
+
+
+def test_the_file_of_the_broker_says_when_a_segment_ends(run, small, tmp_path):
+    file = tmp_path / "server.properties"
+    file.write_text(f"log.dirs={small}\nlog.roll.hours=2\n")
+    found = run("cleaner", "-f", "ndjson", "--at", AT, "--broker-config", file)
+    (one,) = (part for part in found.of_type("partition") if part["topic"] == "compacted-tx")
+    values = [one["roll"]["age"][name] for name in ("name", "value", "source")]
+    assert values == ["segment.ms", "7200000", "file"]
 
 
 @pytest.mark.parametrize(

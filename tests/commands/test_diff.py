@@ -63,9 +63,14 @@ def test_a_beginning_that_retention_did_not_delete_is_missing(
 
 
 def test_copies_with_the_same_batches_are_identical(run, nodes, copy_of):
-    asked = run("diff", "--identical", "--topic", "*.in-sync", *nodes)
+    backup = copy_of("4.3.1/replicas") / "node-2"
+    asked = run("diff", "--identical", "--topic", "*.in-sync", nodes[1], backup)
     assert asked.status == 0
     assert "NOT IDENTICAL" not in asked.stderr
+    # Node 2 was killed: it had not written its last time index entry and producer snapshot.
+    replicas = run("diff", "--identical", "--topic", "*.in-sync", *nodes, "-f", "ndjson")
+    kinds = [one["kind"] for one in replicas.of_type("difference")]
+    assert (replicas.status, kinds) == (1, ["bytes", "absent"])
     (verdict,) = run("diff", "--topic", "*.in-sync", *nodes, "-f", "ndjson").of_type("partition")
     assert (verdict["status"], verdict["identical"]) == ("same", True)
 
@@ -85,7 +90,14 @@ def test_what_is_no_batch_makes_copies_unequal_too(run, copy_of, change):
         damage_file(logs(copy / "replica.in-sync-0")[-1], lambda data: data + data[:30])
     asked = run("diff", "--identical", "--topic", "*.in-sync", copy, other)
     assert asked.status == 1
-    assert "DIVERGED" not in partition_line(asked, "replica.in-sync-0")
+    line = partition_line(asked, "replica.in-sync-0")
+    assert "DIVERGED" not in line
+    named = {
+        "epochs": "leader epochs 1 from offset 120 in 2, none in 3",
+        "start": "up to the end of the shorter copy",
+        "append": "bytes without a sound batch 30 in 2, 0 in 3",
+    }
+    assert [change for change, words in named.items() if words in line] == [change]
     assert run("diff", "--topic", "*.in-sync", copy, other).status == 0
 
 
@@ -128,6 +140,49 @@ def test_log_dirs_are_identical_only_with_all_their_files(run, clean, copy_of, c
     assert run("diff", clean, other, "-f", "ndjson").of_type("difference") == []
     chosen = run("diff", "--identical", "--topic", "doomed*", clean, other, "-f", "ndjson")
     assert len(chosen.of_type("difference")) == (change in ("delete", "deleted bytes"))
+
+
+@pytest.mark.parametrize("given", ["log dirs", "partition dirs"])
+@pytest.mark.parametrize(
+    ("name", "data", "at"),
+    [
+        ("tx.mixed-0/00000000000000000140.txnindex", b"x", 0),
+        ("tx.mixed-0/00000000000000000140.timeindex", b"x", 9),
+        ("index.dense-0/00000000000000000259.index", b"x", 740),
+        ("codec-gzip-0/00000000000000000300.snapshot", b"x", 4),
+        ("index.dense-0/00000000000000000259.index", b"", 744),  # an index that ends too early
+    ],
+)
+def test_identical_copies_have_the_same_indexes(run, clean, copy_of, given, name, data, at):
+    other = copy_of("4.3.1/clean")
+    damage_file(other / name, lambda old: old[:at] + data + (old[at + 1 :] if data else b""))
+    homes = [home / name.split("/")[0] for home in (clean, other)]
+    homes = [clean, other] if given == "log dirs" else homes
+    result = run("diff", "--identical", *homes, "-f", "ndjson")
+    found = result.of_type("difference")
+    assert [(one["path"], one["position"]) for one in found] == [(str(clean / name), at)]
+    assert result.status == 1
+    assert run("diff", *homes, "-f", "ndjson").of_type("difference") == []
+
+
+def test_preallocated_zeros_are_no_difference_and_an_absent_index_is_one(run, clean, copy_of):
+    other = copy_of("4.3.1/clean")
+    name = "tx.mixed-0/00000000000000000280"
+    for suffix in ("index", "timeindex"):
+        damage_file(other / f"{name}.{suffix}", lambda data: data.ljust(12 << 10, b"\0"))
+    assert run("diff", "--identical", clean, other).status == 0
+    (other / f"{name}.txnindex").unlink()
+    result = run("diff", "--identical", clean, other, "-f", "ndjson")
+    (found,) = result.of_type("difference")
+    assert (result.status, found["kind"]) == (1, "absent")
+    assert found["path"] == str(clean / f"{name}.txnindex")
+
+
+def test_a_digest_has_no_indexes_to_compare(run, clean, tmp_path):
+    digest = tmp_path / "one.npz"
+    assert run("diff", "--digest", digest, clean).status == 0
+    result = run("diff", "--identical", clean, digest)
+    assert (result.status, "digest does not contain" in result.stderr) == (0, True)
 
 
 def test_rows_are_pairs(run, nodes):

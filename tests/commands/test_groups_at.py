@@ -30,8 +30,35 @@ def test_the_offsets_are_those_of_the_moment(run, home, after, expected):
     found = run("groups", "--at", FIRST_MS + after, "-f", "ndjson", home)
     assert (found.status, offsets(found)) == (0, expected)
     plan = run("groups", "--restore-plan", "--at", FIRST_MS + after, "-f", "ndjson", home)
-    restored = [re.findall(r"orders,0,(\d+)", one["command"]) for one in plan.of_type("restore")]
+    commands = [one["command"] for one in plan.of_type("restore") if one["command"]]
+    restored = [re.findall(r"orders,0,(\d+)", one) for one in commands]
     assert restored == [[str(offset)] for offset in expected.values()]
+
+
+def test_a_partition_without_an_offset_at_the_moment_keeps_the_later_one(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("billing", "orders", 0, 10)
+    log.commit("billing", "orders", 1, 20)
+    log.commit("billing", "orders", 2, 30)
+    log.commit("billing", "orders", 2, None)
+    log.commit("billing", "orders", 0, 40)
+    log.commit("new", "orders", 0, 50)
+    log.write(tmp_path)
+    words = ("groups", "--restore-plan", "--at", FIRST_MS, "--bootstrap-server", "b:1", tmp_path)
+    old, new = run(*words, "-f", "ndjson").of_type("restore")
+    assert ("orders,0,10" in old["command"], old["later"]) == (True, ["orders-1=20"])
+    assert old["removal"] == (
+        "kafka-consumer-groups.sh --bootstrap-server b:1 --group billing --delete-offsets "
+        "--topic orders:1"
+    )
+    assert (new["group"], new["command"], new["later"]) == ("new", None, ["orders-0=50"])
+    lines = run(*words).lines
+    commands = [line for line in lines if line and not line.startswith("#")]
+    assert [line.split()[0] for line in commands] == ["printf"]
+    assert f"# {old['removal']}" in lines
+    assert f"# {new['removal']}" in lines
+    at_end = run("groups", "--restore-plan", "-f", "ndjson", tmp_path).of_type("restore")
+    assert [(one["later"], one["removal"]) for one in at_end] == [([], None)] * 2
 
 
 def test_expiry_is_computed_at_the_moment(run, home):

@@ -26,6 +26,11 @@ READING = {
 
 `scan` needs Spark. `groups` and `remote` always read one topic, `dirs` and
 `cluster` always read log dirs."""
+OF_LOG_DIRS = {
+    ("groups",): (), ("dirs",): (),
+    ("remote", "lineage"): (), ("remote", "verify"): ("--rsm", "local"),
+    ("convert",): ("--to", "kafka", "--output", "converted"),
+}  # fmt: skip
 SELECTING = [name for name in READING if name[0] not in ("case", "lookup", "metadata")]
 LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
 """The commands that take --files-from."""
@@ -100,6 +105,29 @@ def test_json_and_ndjson_of_a_selection_without_a_partition_are_incomplete(run, 
     lines = run(*command, "-f", "ndjson")
     assert (lines.status, lines.objects[-1]["type"]) == (4, "summary")
     assert lines.objects[-1]["complete"] is False
+
+
+@pytest.mark.parametrize(
+    "name", [one for one in (*READING, *OF_LOG_DIRS) if one != ("report",)], ids=words
+)
+def test_a_wrong_path_is_one_line_without_a_verdict(run, tmp_path, name):
+    missing = tmp_path / "nosuch"
+    options = {**READING, **OF_LOG_DIRS}[name]
+    paths = paths_for(name, missing)
+    result = run(*name, *options, *paths)
+    assert result.status == 4
+    assert set(result.stderr.splitlines()) == {f"logtool: {missing}: No such file or directory"}
+    assert len(result.stderr.splitlines()) == len(paths)
+    if name != ("doctor",):
+        assert result.stdout == ""
+    found = run(*name, *options, *paths, "-f", "json")
+    assert (found.status, found.document["summary"]["complete"]) == (4, False)
+
+
+def test_a_wrong_path_next_to_another_leaves_the_verdict(run, log_dir, tmp_path):
+    result = run("gaps", tmp_path / "nosuch", log_dir)
+    assert result.status == 4
+    assert len(result.stderr.splitlines()) == 2
 
 
 @pytest.mark.parametrize("name", READING, ids=words)

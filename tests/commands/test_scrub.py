@@ -1,10 +1,12 @@
 """``logtool scrub``: what a run prints, its status, and --status."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from damage import damage_file, flip
+from terminal import shown_on
 from verification import small_log_dir
 
 DAY_S = 86_400
@@ -86,6 +88,21 @@ def test_a_run_without_time_is_status_6_and_everything_stays_due(run, home, stat
     assert status.of_type("status")[0]["complete_in_s"] is None
     assert status.of_type("coverage")[0]["share"] == 0
     assert status.status == 0
+
+
+def test_segments_that_were_never_checked_have_no_oldest_check(
+    run, home, state: Path, child_environment
+) -> None:
+    words = ("scrub", "--state", state)
+    run(*words, "--max-duration", "0.000001s", home)
+    command = [sys.executable, "-m", "logtool", *map(str, words), "--status"]
+    _, shown = shown_on(80, command, child_environment(NO_COLOR="1"))
+    title, _, *rows = shown.lstrip("\n").split("\n")
+    assert {"never", "oldest"} <= set(title.split())
+    assert [row.split()[-1] for row in rows[:3]] == ["never"] * 3
+    run(*words, "--cycle", "1d", home)
+    row = run(*words, "--status").lines[2].split()
+    assert (row[0], "never" in row) == ("(all)", False)
 
 
 @pytest.mark.parametrize(

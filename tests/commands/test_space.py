@@ -1,10 +1,12 @@
 """The output of `space`, compared with what `du` counts, and for changed copies of real dirs."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from verification import set_offsets
 
 DAY = 86_400_000
 
@@ -172,3 +174,39 @@ def test_a_partition_that_may_not_be_listed_is_named_and_the_rest_counted(run, c
 @pytest.mark.parametrize("words", [["--free", "much"], ["--free", "-1"], ["--at", "never"]])
 def test_a_wrong_value_is_a_usage_error(run, clean, words):
     assert run("space", *words, clean).status == 2
+
+
+@pytest.mark.parametrize("change", ["none", "watermark", "no settings"])
+def test_the_bytes_of_the_trim_command_are_those_of_trim(run, copy_of, change):
+    home = copy_of("4.3.1/clean")
+    if change == "watermark":
+        set_offsets(home / "replication-offset-checkpoint", {("small-segments", 0): 100})
+    elif change == "no settings":
+        shutil.rmtree(home / "__cluster_metadata-0")
+    (total,) = ndjson(run, "--free", "1T", home, status=1).of_type("total")
+    trim = run("trim", "-f", "ndjson", "--free", "1T", home)
+    if change == "no settings":
+        assert (trim.status, total["trim_bytes"]) == (5, 0)
+        assert total["trim_refused"] in trim.stderr
+        return
+    assert total["trim_bytes"] == trim.of_type("total")[0]["bytes"] > 0
+    lower = change == "watermark"
+    assert (total["trim_bytes"] < total["step_bytes"]) == lower
+    assert total["trim_keeps"] == ["small-segments-0"] * lower
+
+
+def test_zeros_behind_the_entries_of_an_index_are_counted(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    (before,) = ndjson(run, home).of_type("total")
+    folder = home / "codec-none-0"
+    index = folder / f"{0:020d}.index"
+    entries = index.read_bytes()
+    index.write_bytes(entries + bytes(10 << 20))  # a copy without holes
+    with (folder / f"{0:020d}.timeindex").open("r+b") as holes:
+        holes.truncate(10 << 20)
+    (after,) = ndjson(run, home).of_type("total")
+    assert (before["preallocated_bytes"], before["trim_bytes"]) == (0, None)
+    # The first block of the index has its entries.
+    assert after["preallocated_bytes"] == (10 << 20) - 4096
+    assert "are preallocated index" in run("space", home).stderr
+    assert "are preallocated index" not in run("space", folder.parent / "tx.mixed-0").stderr
