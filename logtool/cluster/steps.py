@@ -115,7 +115,8 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
             replicas = wording.count(one.partitions, "replica")
             yield _draft(f"find the volume of node {one.node}{where}, which has {replicas}")
         elif one.status == "ahead" and one.path and controllers:
-            log, away = one.path / DIRECTORY, f"node-{one.node}{DIRECTORY}"
+            # The name of a partition would make the current directory look like a log dir.
+            log, away = one.path / DIRECTORY, f"node-{one.node}.metadata-log"
             source = controllers.leader.path
             text = f"give node {one.node} the metadata log of the controllers"
             yield _draft(

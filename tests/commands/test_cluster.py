@@ -2,8 +2,11 @@
 
 import shlex
 import shutil
+import subprocess
 
 import pytest
+
+from logtool.apply import outside
 
 WHOLE = ("replica.fetched-at-once", "replica.in-sync", "replica.lagging")
 """Topics whose only replica in sync has every record."""
@@ -194,8 +197,13 @@ def test_a_snapshot_that_no_controller_has_is_named_with_the_remedy(run, changed
     assert result.status == 1
     assert states(result)[2] == "ahead"
     assert {one["node"]: one["ahead_of"] for one in result.of_type("volume")}[2] == [1]
-    commands = [shlex.split(one["command"]) for one in result.of_type("step") if one["command"]]
-    assert [words[:2] for words in commands if words[0] == "mv"] == [["mv", str(log)]]
+    commands = [one["command"] for one in result.of_type("step") if one["command"]]
+    (moving,) = (one for one in commands if one.startswith(f"mv {log} "))
+    # An undo directory may still lie next to the volumes.
+    home = log.parents[1]
+    subprocess.run(moving, shell=True, check=True, cwd=home)
+    assert (home / shlex.split(moving)[2]).is_dir()
+    assert not outside.belongs_to_broker(home)
     (verdict,) = result.of_type("cluster")
     assert verdict["start"] == "do-not-start"
 
