@@ -108,7 +108,8 @@ def plan(
     usual time; if more processes want a processor than there are, the upper bound is up to twice as
     high. With --read-rate the bounds add the least and the most time that brokers were seen to
     spend on a batch. logtool assumes one thread for each log. It lists the ten slowest partitions;
-    -v lists all changes.
+    -v lists all changes. A liveness probe should wait twice the longest time, and a minute for the
+    rest of the start.
 
     Several log dirs:
 

@@ -139,10 +139,10 @@ class CleanerPrinter(Printer[PartitionCleaning]):
             yield f"and {self._note_count - len(self._notes)} more, see --json", "warning"
         if total.obstacles["active-segment"]:
             yield (
-                "an active segment is never cleaned; it ends at the first append after segment.ms "
-                "or max.compaction.lag.ms, whichever is smaller, or that needs more than "
-                "segment.bytes: smaller values make that earlier, and --with shows when, for "
-                "example --with segment.ms=3600000",
+                "an active segment is never cleaned. It ends at an append, once segment.ms or "
+                "max.compaction.lag.ms is over, or where segment.bytes is reached: the next record "
+                "ends a segment that ends 'at next append'. Smaller values end the others earlier; "
+                "--with segment.ms=3600000 shows when",
                 None,
             )
         if not total.topics_known:

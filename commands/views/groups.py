@@ -377,7 +377,10 @@ def _committed_for(obj: Object) -> str | None:
 
 
 def _restore(obj: Object) -> str:
-    """Return the command of a group, and comments of a shell about what it leaves as it is."""
+    """Return the command of a group, and comments of a shell about what it leaves as it is.
+
+    Each line begins with a space, so that a terminal does not fold it: the lines are pasted.
+    """
     lines = [obj["command"]] if obj["command"] else []
     if obj["later"]:
         kept = ", ".join(obj["later"])
@@ -386,7 +389,7 @@ def _restore(obj: Object) -> str:
             f"the present one: {kept}; to remove it:",
             f"# {obj['removal']}",
         ]
-    return "\n".join(map(text.escape, lines))
+    return "\n".join(f" {text.escape(line)}" for line in lines)
 
 
 def _expiry(obj: Object) -> object:

@@ -175,7 +175,7 @@ def _of_folder(
         if _first_difference(both[0][one], both[1][one], spend) is not None
     ]
     if wrong:
-        text = f"{wording.count(len(wrong), 'file')} differ, such as {wrong[0]}"
+        text = f"{wording.count(len(wrong), 'file differs', 'files differ')}, the first {wrong[0]}"
         paths = left.path / name, right.path / name
         yield LogDirDifference(DifferenceKind.BYTES, *paths, len(wrong), text)
 
@@ -199,7 +199,8 @@ def _of_file(left: File, right: File, spend: Spend) -> Iterator[LogDirDifference
         wrong = sorted({key for key, _ in rows})
         if wrong:
             topic, number = wrong[0]
-            text = f"{wording.count(len(wrong), 'row')} differ, such as {topic}-{number}"
+            count = wording.count(len(wrong), "row differs", "rows differ")
+            text = f"{count}, the first of {topic}-{number}"
             yield LogDirDifference(DifferenceKind.ROWS, *paths, len(wrong), text)
         refused = [offset_checkpoint.refusal(one) for one in both]
         if refused[0] != refused[1] and not wrong:

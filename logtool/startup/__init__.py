@@ -7,6 +7,7 @@ partition          the next start of one partition
 plain_partition    the same for a small partition without faults that was closed in order
 tiering            a start on a log whose first segments are in remote storage
 unread             the segments that a start opens without reading them
+recovery_points    partitions without a recovery point, which are recovered as a whole
 redpanda_start     the start of Redpanda on a partition
 redpanda_forecast  the forecast of that start
 automq             the start of a node of AutoMQ: its WAL, and the replay of its partitions

@@ -52,7 +52,7 @@ def test_a_partition_without_an_offset_at_the_moment_keeps_the_later_one(run, tm
         "--topic orders:1"
     )
     assert (new["group"], new["command"], new["later"]) == ("new", None, ["orders-0=50"])
-    lines = run(*words).lines
+    lines = [line.strip() for line in run(*words).lines]
     commands = [line for line in lines if line and not line.startswith("#")]
     assert [line.split()[0] for line in commands] == ["printf"]
     assert f"# {old['removal']}" in lines
