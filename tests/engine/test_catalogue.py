@@ -27,7 +27,7 @@ IMPOSSIBLE = {
     "time-index/wrong-offset",
 }
 COMMANDS = {
-    "checkpoint", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "quorum",
+    "checkpoint", "diff", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "quorum",
     "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "watermark",
 }  # fmt: skip
 
