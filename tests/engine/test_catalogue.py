@@ -27,8 +27,8 @@ IMPOSSIBLE = {
     "time-index/wrong-offset",
 }
 COMMANDS = {
-    "checkpoint", "diff", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "quorum",
-    "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "watermark",
+    "checkpoint", "diff", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan",
+    "quorum", "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]
