@@ -160,7 +160,7 @@ class PlanPrinter(ActionPrinter):
         self._policies = policies
         self._time: Duration | None = None
         self._faster: Duration | None = None
-        """The same with a thread for each processor, where that shortens a long recovery."""
+        """The duration with a thread for each processor; None unless that is much shorter."""
         self._missing: list[MissingPoints] = []
         self._unread: UnreadLogs | None = None
         self._look = look
