@@ -96,7 +96,7 @@ def proposed(*runs):
             try:
                 lines += texts(json.loads(line))
             except ValueError:
-                lines.append(line)
+                lines.append(line.strip())
     found = [match[1] for line in lines if (match := _COMMAND.search(line))]
     return {one for one in found if not one.startswith("logtool ") or _SUBCOMMAND.match(one)}
 
