@@ -104,7 +104,7 @@ def plan(
 
     The duration is a range. logtool copies memory for a tenth of a second, to compare this machine
     with the one on which starts of brokers were timed, and tries the disk where the logs came from
-    the page cache. On a quiet machine nearly all of these starts took from 0.7 to 2.0 times the
+    the page cache. On a quiet machine nine of ten of these starts took from 0.7 to 2.0 times the
     usual time; if more processes want a processor than there are, the upper bound is up to twice as
     high. With --read-rate the bounds add the least and the most time that brokers were seen to
     spend on a batch. logtool assumes one thread for each log. It lists the ten slowest partitions;

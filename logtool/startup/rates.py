@@ -42,8 +42,9 @@ UNCOMPILED_SECONDS = 0.16
 """Seconds that loading takes longer, once, until its code is compiled: half of it is the time in
 which it waits while the compiler has the processors."""
 LEAST, MOST = 0.7, 2.0
-"""Ends of the range of a calibrated estimate, as shares of it. Of the 66 starts of the report 64
-are in it, and both ends are within a factor of 3 of the time of 62."""
+"""Ends of the range of a calibrated estimate, as shares of it. Of the 66 starts of the report, on a
+machine three times as fast as that of the calibration, 60 are in it, and both ends are within a
+factor of 3 of the time of 65."""
 MOST_CROWDING = 2.0
 """Largest factor by which other processes that want a processor raise the upper end."""
 _SHARE = 0.19
