@@ -81,8 +81,7 @@ def judge_indexes(
     An index alone is judged by the size of the log. So its faults do not count if another log has
     the name of the log by now: the index may belong to that one.
     """
-    found: list[Finding] = []
-    _judge_indexes(task, report, indexes, found, judged=judged)
+    found = list(_index_faults(task, report, indexes, judged=judged))
     if not judged and any(one.severity is not Severity.INFO for one in found):
         try:
             task.segment.log.open_listed().close()
@@ -94,36 +93,32 @@ def judge_indexes(
     report.findings += found
 
 
-def _judge_indexes(
-    task: SegmentTask,
-    report: SegmentReport,
-    indexes: IndexRules,
-    found: list[Finding],
-    *,
-    judged: bool,
-) -> None:
+def _index_faults(
+    task: SegmentTask, report: SegmentReport, indexes: IndexRules, *, judged: bool
+) -> Iterator[Finding]:
     offset_rules, time_rules, base_rules = indexes
     if base_rules:
-        found += base_rules.alone()
-        found += base_rules.joined(report) if judged else ()
+        yield from base_rules.alone()
+        if judged:
+            yield from base_rules.joined(report)
     if offset_rules and judged:
         entries = time_rules.entries if time_rules else 0
-        found += offset_rules.joined(
+        yield from offset_rules.joined(
             entries,
             report.batches,
             report.largest_batch,
             task.index_interval,
             clean=task.clean,
         )
-        found += offset_rules.sparse(report.end_position, report.largest_batch)
+        yield from offset_rules.sparse(report.end_position, report.largest_batch)
     elif offset_rules:
-        found += offset_rules.alone(clean=task.clean)
+        yield from offset_rules.alone(clean=task.clean)
         if not task.segment.is_active:
-            found += offset_rules.sparse(task.segment.log.size)
+            yield from offset_rules.sparse(task.segment.log.size)
     if time_rules and judged:
-        found += time_rules.joined(damaged=report.damaged, clean=task.clean)
+        yield from time_rules.joined(damaged=report.damaged, clean=task.clean)
     elif time_rules:
-        found += time_rules.alone(clean=task.clean)
+        yield from time_rules.alone(clean=task.clean)
 
 
 def vanished(

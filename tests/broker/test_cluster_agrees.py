@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,16 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], object]:
     return cache(made)
 
 
+def restored(given, number: int, work: Path):
+    """Return a situation and its volumes, with the metadata logs that the steps replace."""
+    from broker import situations
+
+    of = situations.situation(number, given.controllers, MOMENTS)
+    homes = situations.restore(given, of, work)
+    situations.mend(homes, situations.predicted(given, homes)[1])
+    return of, homes
+
+
 @pytest.mark.parametrize("number", NUMBERS)
 def test_what_is_predicted_for_each_partition_is_what_the_start_does(
     kafka_version: str, copies, number: int, tmp_path
@@ -41,9 +52,7 @@ def test_what_is_predicted_for_each_partition_is_what_the_start_does(
     from broker import situations
 
     given = copies(kafka_version)
-    of = situations.situation(number, given.controllers, MOMENTS)
-    homes = situations.restore(given, of, tmp_path)
-    situations.mend(homes, situations.predicted(given, homes)[1])
+    of, homes = restored(given, number, tmp_path)
     status, answer = situations.predicted(given, homes)
     seen = situations.start(given, of, homes, 600)
     assert seen.at_rest
@@ -59,9 +68,7 @@ def test_the_steps_lose_no_record_that_a_volume_has(
     from broker import situations, steps
 
     given = copies(kafka_version)
-    of = situations.situation(number, given.controllers, MOMENTS)
-    homes = situations.restore(given, of, tmp_path)
-    situations.mend(homes, situations.predicted(given, homes)[1])
+    _, homes = restored(given, number, tmp_path)
     before = steps.values_in(homes)
     damaged = steps.damage(homes, 12, "plain.a-0")
     fills = [one for one in steps.commands(situations.predicted(given, homes)[1]) if "fill" in one]
