@@ -116,11 +116,14 @@ class ClusterPrinter(Printer[Found | ClusterVerdict]):
             parts.append(f"{text.count(found.ahead_offsets, 'committed offset')} ahead of a leader")
         if found.strays:
             parts.append(f"{text.count(found.strays, 'directory', 'directories')} become strays")
+        if found.repairs:
+            replicas = text.count(found.repairs, "damaged replica")
+            parts.append(f"another volume can fill {replicas}")
         summary = self._report.summary
         if not (parts or summary.severities or summary.unreadable):
             parts = ["no volume lacks what another one has"]
         count = text.count(found.partitions, "partition")
-        line = f"{text.state(summary)}{count}: {words[found.start]}; {'; '.join(parts)}"
+        line = f"{text.state(summary)}{count}: {'; '.join([words[found.start], *parts])}"
         yield line, "good" if found.is_calm else "error"
 
 

@@ -164,6 +164,7 @@ VERDICT: Final = Table("cluster", "run", (
     count("without_copy", "partitions of which no volume has a copy"),
     count("strays", "directories that become strays"),
     count("ahead_offsets", "committed offsets of groups ahead of a leader that may be elected"),
+    count("repairs", "damaged replicas that another volume can fill before the start"),
 ), note="The outcome for the cluster as a whole.", type="cluster",
     made_from="logtool.cluster.run:ClusterVerdict")  # fmt: skip
 DOCUMENT: Final = Document(

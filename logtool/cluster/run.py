@@ -69,6 +69,8 @@ class ClusterVerdict:
     """Directories that become strays."""
     ahead_offsets: int
     """Committed offsets that are ahead of a leader that may be elected."""
+    repairs: int = 0
+    """Damaged replicas that another volume can fill before the start."""
 
     @property
     def spread_ms(self) -> int | None:
@@ -81,10 +83,11 @@ class ClusterVerdict:
     def is_calm(self) -> bool:
         """Return whether the start loses and refuses nothing, and each partition gets a leader.
 
-        No directory becomes a stray, and no committed offset is ahead of its log.
+        No directory becomes a stray, no committed offset is ahead of its log, and no replica is to
+        be filled from another one.
         """
         partitions = self.losing + self.may_lose + self.without_leader + self.without_copy
-        problems = partitions + self.strays + self.ahead_offsets
+        problems = partitions + self.strays + self.ahead_offsets + self.repairs
         return self.start != "do-not-start" and not problems
 
 
@@ -266,7 +269,7 @@ def _verdict(
     statuses = [one.status for one in partitions]
     wrong = any(one.is_wrong for one in volumes) or refuses
     stopped = wrong or controllers is None or not controllers.has_majority
-    ordered = any(one.is_disputed for one in partitions)
+    ordered = any(one.is_disputed or one.repairs for one in partitions)
     ordered |= controllers is not None and not controllers.is_sure
     return ClusterVerdict(
         start="do-not-start" if stopped else "in-order" if ordered else "start",
@@ -281,4 +284,5 @@ def _verdict(
         without_copy=statuses.count("no-copy"),
         strays=sum(len(one.strays) for one in partitions),
         ahead_offsets=offsets,
+        repairs=sum(len(one.repairs) for one in partitions),
     )

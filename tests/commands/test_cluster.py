@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from damage import flip
 
 from logtool.apply import outside
 
@@ -206,6 +207,19 @@ def test_a_snapshot_that_no_controller_has_is_named_with_the_remedy(run, changed
     assert not outside.belongs_to_broker(home)
     (verdict,) = result.of_type("cluster")
     assert verdict["start"] == "do-not-start"
+
+
+def test_a_damaged_replica_is_filled_before_the_start(run, changed):
+    log = max((changed[2] / "replica.in-sync-0").glob("*.log"))
+    log.write_bytes(flip(log.read_bytes(), log.stat().st_size // 2))
+    chosen = ("cluster", "-f", "ndjson", "--topic", "replica.in-sync", *changed)
+    result = run(*chosen)
+    (verdict,) = result.of_type("cluster")
+    assert (result.status, verdict["start"], verdict["repairs"]) == (1, "in-order", 1)
+    (fill,) = (one for one in result.of_type("step") if "--fill-from" in (one["command"] or ""))
+    assert run(*shlex.split(fill["command"])[1:]).status == 0
+    (verdict,) = run(*chosen).of_type("cluster")
+    assert (verdict["start"], verdict["repairs"]) == ("start", 0)
 
 
 def test_a_partition_dir_is_no_volume(run, changed):
