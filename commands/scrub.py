@@ -93,8 +93,8 @@ def scrub(
     Run it every night from a timer. Each run checks names, small files and checkpoints of every
     partition, as 'logtool verify' does, and the segments that are due. The state file knows when
     each segment was checked, so that a run which was stopped or killed loses nothing but its last
-    moments. Segments that are not due are not read; findings across segments are made from their
-    last checks.
+    moments. If time runs out inside a segment, the next run goes on there. Segments that are not
+    due are not read; findings across segments are made from their last checks.
 
     The command writes nothing but the state file and the file of metrics, and needs no broker.
 

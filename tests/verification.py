@@ -94,6 +94,7 @@ class BytesLeft(Pace):
         with self._lock:
             self._left -= count
         if self._left < 0:
+            self.ran_out = True
             raise OutOfTimeError
 
 
@@ -137,7 +138,7 @@ def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcom
         assert "\n" not in finding.message, finding
         assert finding.position is None or finding.position >= 0, finding
         assert finding.length is None or finding.length >= 0, finding
-    assert run.summary.complete == (not unreadable)
+    assert run.summary.complete == (not unreadable and not run.summary.out_of_time)
     # Where a broker is at work, a later look is at other files.
     if all(finding.code != "data-dir/in-use" for finding in findings):
         hold_quick_look(paths, findings)

@@ -116,6 +116,8 @@ class ScrubPrinter(FindingPrinter):
                 None,
             )
             yield f"  logtool verify {shell.path(path)}", None
+        for path, position in self._job.read_in_part.items():
+            yield f"{path}: the next run goes on at byte {position:,}", None
         row, whole = self._job.row, self._job.coverage()[0]
         yield (
             f"checked {row.segments:,} of {text.count(row.due_segments, 'due segment')} "

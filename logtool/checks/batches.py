@@ -111,8 +111,11 @@ class BatchRules:
         for row, error in chunk.control_errors:
             yield _at(table, "batch/control-record", error.reason, row, row)
 
-    def judge_damage(self, *, active: bool, clean: bool) -> Iterator[Finding]:
-        """Yield each damage with the data behind it in this segment; called once, at the end."""
+    def judge_damage(self, *, active: bool, clean: bool, whole: bool = True) -> Iterator[Finding]:
+        """Yield each damage with the data behind it in this segment; called once, at the end.
+
+        The segment was not read to its end if it is not `whole`.
+        """
         for behind, region in pairwise(reversed(self._regions)):
             if region.before_offset is None:
                 region.before_offset = behind.before_offset
@@ -120,7 +123,7 @@ class BatchRules:
             region.records += behind.records
             region.bytes += behind.bytes
         for region in self._regions:
-            yield _damage_finding(region, active=active, clean=clean)
+            yield _damage_finding(region, active=active, clean=clean, whole=whole)
 
     @property
     def torn(self) -> bool:
@@ -359,7 +362,7 @@ def _at(table: BatchTable, code: str, message: str, first: int, last: int) -> Fi
     )
 
 
-def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
+def _damage_finding(region: _Region, *, active: bool, clean: bool, whole: bool) -> Finding:
     damage = region.damage
     message, remedy = damage.message, None
     if damage.resynchronised:
@@ -367,10 +370,13 @@ def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
         follow = wording.count(
             region.batches, "sound batch that follows", "sound batches that follow"
         )
-        message += (
-            f"; recovery would also cut off {follow} in this segment "
-            f"({wording.count(region.records, 'record')}, {wording.size(region.bytes)})"
-        )
+        size = f"({wording.count(region.records, 'record')}, {wording.size(region.bytes)})"
+        if whole:
+            message += f"; recovery would also cut off {follow} in this segment {size}"
+        elif region.batches:
+            message += f"; recovery would also cut off at least {follow} in this segment {size}"
+        else:
+            message += "; the time was over before what follows was read"
     elif damage.reason in _TAIL_CODES:
         code = _TAIL_CODES[damage.reason]
         if not active:

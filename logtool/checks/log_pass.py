@@ -1,12 +1,13 @@
 """One pass over the batches of a log, which adds up a report chunk after chunk."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from logtool.checks import old_formats
-from logtool.checks.batches import BatchRules
+from logtool.checks.batches import BatchRules, with_next
 from logtool.checks.records import check_records
 from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.checks.timestamps import TimestampRules
@@ -16,6 +17,7 @@ from logtool.formats.record_batch import BatchTable, concat
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.log import producer_state
 from logtool.log.chunk import Chunk, Inspect, PlainTotals
+from logtool.running.workers import OutOfTimeError
 
 _CHUNKS_OF_ROWS = 64
 """Number of chunks whose producer rows are kept apart before they are merged into one table."""
@@ -36,6 +38,8 @@ class LogPass:
         self._rows: list[BatchTable] = []
         self._in_raft = task.segment.flavour.has_raft_offsets
         self._expected = task.segment.base_offset
+        self._part: SegmentReport | None = None
+        """The part of the log that an earlier run has read."""
 
     @property
     def inspect(self) -> Inspect | None:
@@ -46,7 +50,7 @@ class LogPass:
 
     def begin_behind(self, part: SegmentReport) -> None:
         """Take a part of the log for read, in which nothing was out of the ordinary."""
-        report = self._report
+        report, self._part = self._report, part
         self.rules.begin_behind(part)
         report.batches, report.records = part.batches, part.records
         report.end_position, report.largest_batch = part.end_position, part.largest_batch
@@ -61,6 +65,23 @@ class LogPass:
         self.finish()
         report.producer_rows = producer_state.significant(report.producer_rows, self._task.cuts)
         return report
+
+    def partial(self) -> SegmentReport:
+        """Return the findings and totals so far, once, for a log that was not read to its end."""
+        report, segment = self._report, self._task.segment
+        path, before = segment.log.path, self._part or SegmentReport(segment.base_offset)
+        damage = self.rules.judge_damage(
+            active=segment.is_active, clean=self._task.clean, whole=False
+        )
+        found = (replace(one, path=path) for one in (*self.findings, *damage))
+        return SegmentReport(
+            segment.base_offset,
+            findings=[with_next(one, path) for one in found],
+            skipped=True,
+            batches=report.batches - before.batches,
+            records=report.records - before.records,
+            bytes=report.bytes,
+        )
 
     def feed(self, chunk: Chunk) -> None:
         """Take the next chunk."""
@@ -113,11 +134,19 @@ class LogPass:
         self._report.compacted |= bool(((fewer & data) | placeholders).any())
 
     def leave(self, log: LogFile, at: int, chunk: Chunk, on_bytes: Callable[[int], None]) -> int:
-        """Report the bytes from `at` to the end of a chunk as done, and return that end."""
+        """Report the bytes from `at` to the end of a chunk as done, and return that end.
+
+        OutOfTimeError with the report so far once the time is over.
+        """
         end = chunk.end_position
+        self._report.bytes += end - at
         if self._task.drop_cache:
             log.forget(at, end - at)
-        on_bytes(end - at)
+        try:
+            on_bytes(end - at)
+        except OutOfTimeError as error:
+            error.partial = self.partial()
+            raise
         return end
 
     def finish(self) -> None:

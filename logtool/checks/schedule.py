@@ -12,6 +12,7 @@ from logtool.checks.report import SegmentReport, SegmentTask
 from logtool.checks.segment_part import SegmentPart
 from logtool.checks.segment_ranges import PieceReport, check_tasks, cut, join
 from logtool.errors import UnreadableError
+from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
 from logtool.log.file import File
@@ -128,6 +129,8 @@ class Schedule:
         """With a memory: tasks of started jobs for which time ran out."""
         self.read_in_part: dict[Path, int] = {}
         """With a memory: logs that were read further, and the byte at which the next run goes on"""
+        self._partial: dict[Path, SegmentReport] = {}
+        """Reports of logs that were not read to their end, until the job has taken them."""
         self.too_large: list[File] = []
         """With a memory, at the end: the logs for which the whole time of the run was too short."""
 
@@ -146,7 +149,13 @@ class Schedule:
             ]
             ahead = ahead[: self._budget.jobs]
             self.too_large = [log for log in ahead if log.path not in self.read_in_part]
-            for log in self.too_large:
+            # The part of an active segment counts no longer once the segment grows.
+            growing = [
+                task.segment.log
+                for task in self._left
+                if task.segment.is_active and task.segment.log.path in self.read_in_part
+            ]
+            for log in (*self.too_large, *growing):
                 memory.give_up(log)
             memory.save()
 
@@ -263,6 +272,10 @@ class Schedule:
         for unit, result in zip(units, results, strict=True):
             if isinstance(result, OutOfTimeError):
                 self._keep(unit, result.part)
+                for task in unit:
+                    part = result.partial
+                    if part and part.base_offset == task.segment.base_offset:
+                        self._note(task, part, part.findings)
             reports = [None] * len(unit) if isinstance(result, OutOfTimeError) else result
             for task, report in zip(unit, reports, strict=True):
                 if not task.piece:
@@ -287,12 +300,30 @@ class Schedule:
     def _joined(self, task: SegmentTask, pieces: Sequence[_Report]) -> _Report:
         """Return the report of a segment, joined from its pieces; None if time ran out."""
         done = [piece for piece in pieces if isinstance(piece, PieceReport)]
-        if len(done) < len(pieces) or not self._workers:
-            return None
-        if report := join(task, done):
-            return report
-        again = self._workers.again([task])
-        return None if isinstance(again, OutOfTimeError) else again[0]
+        if len(done) == len(pieces) and self._workers:
+            if report := join(task, done):
+                return report
+            again = self._workers.again([task])
+            if not isinstance(again, OutOfTimeError):
+                return again[0]
+        for piece in done:
+            self._note(task, piece.report, piece.damage)
+        return None
+
+    def _note(
+        self,
+        task: SegmentTask,
+        part: SegmentReport,
+        findings: Sequence[Finding | UnreadableError] = (),
+    ) -> None:
+        """Note the part that was read of a segment until time ran out, with its findings."""
+        segment = task.segment
+        none = SegmentReport(segment.base_offset, skipped=True)
+        report = self._partial.setdefault(segment.log.path, none)
+        report.findings += findings
+        report.batches += part.batches
+        report.records += part.records
+        report.bytes += part.bytes
 
     def _known(self, task: SegmentTask, report: _Report) -> SegmentReport:
         """Return the report of a task, and note whether there was time for it."""
@@ -300,7 +331,8 @@ class Schedule:
             self.out_of_time = True
             if self._budget.memory:
                 self._left.append(task)
-            return SegmentReport(task.segment.base_offset, skipped=True)
+            none = SegmentReport(task.segment.base_offset, skipped=True)
+            return self._partial.pop(task.segment.log.path, none)
         if self._budget.memory and report.scanned:
             turn = self._order([task])
             self._first_finished = min(turn, self._first_finished or turn)

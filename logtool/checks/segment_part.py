@@ -2,7 +2,7 @@
 
 A part counts only if nothing in it is out of the ordinary: then the rules need few facts about it,
 which are plain data, and find the same behind it as in one pass. `encode` makes these facts into
-JSON for the file of ``--resume``.
+JSON for the file of ``--resume`` and for the state file of `scrub`.
 """
 
 import base64
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from logtool import __version__
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.checks.log_pass import LogPass
 from logtool.checks.old_formats import FormatExtent
@@ -110,7 +111,7 @@ def parse(value: dict[str, Any], task: SegmentTask) -> SegmentPart | None:
 def basis(task: SegmentTask) -> list[Any]:
     """Return all that a part depends on next to the log itself, as JSON."""
     indexes = [[file.size, file.mtime_ns] for file in task.segment.indexes.values()]
-    return [str(task.level), task.limit, task.ahead_ms, list(task.cuts), indexes]
+    return [__version__, str(task.level), task.limit, task.ahead_ms, list(task.cuts), indexes]
 
 
 def read_so_far(

@@ -63,6 +63,11 @@ class PieceReport:
     last_batch_position: int = 0
     wrapper_first: bool = False
     """True if the piece begins with a wrapper, whose first offset is not known."""
+    damage: Sequence[Finding | UnreadableError] = ()
+    """The first damage in the piece, for a segment that cannot be checked from its start in time.
+
+    It is behind a sound batch, so that the piece surely begins with a batch.
+    """
 
 
 def cut(task: SegmentTask, piece_bytes: int | None = None) -> list[SegmentTask]:
@@ -195,6 +200,8 @@ def _is_ordinary(
         for consumer in consumers:
             consumer.feed(chunk)
         if chunk.damage or log_pass.findings or log_pass.timestamps.has_odd:
+            if at > piece.start or at == 0:
+                report.damage = log_pass.partial().findings
             return False
         if at == piece.start:
             report.wrapper_first = bool(chunk.table.is_wrapper[0])

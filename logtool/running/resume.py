@@ -46,8 +46,15 @@ class Memory:
     """The parts that were read of segments, by the path of the log."""
 
     def age_key(self, log: File) -> float:
-        """Return when the log had its last turn as it is now, in s since 1970; 0 for never."""
-        return max(_when(self.checked, log), _when(self.begun, log))
+        """Return when the log had its last turn, in s since 1970; 0 for never.
+
+        A log that has changed since it was checked had none. One that was only begun had its turn
+        also if it changes: an active segment must not keep all others from theirs.
+        """
+        key = str(log.path.absolute())
+        checked, begun = self.checked.get(key), self.begun.get(key)
+        is_same = checked and checked[:2] == (log.size, log.mtime_ns)
+        return max(checked[2] if checked and is_same else 0.0, begun[2] if begun else 0.0)
 
     def remember(self, log: File) -> None:
         """Note that the log was checked now."""
@@ -120,8 +127,3 @@ def _seen(rows: Any) -> dict[str, Seen]:
     if not all(math.isfinite(when) for _, _, when in found.values()):
         raise ValueError("a time is not a number")
     return found
-
-
-def _when(rows: dict[str, Seen], log: File) -> float:
-    known = rows.get(str(log.path.absolute()))
-    return known[2] if known and known[:2] == (log.size, log.mtime_ns) else 0.0

@@ -41,6 +41,8 @@ class OutOfTimeError(Exception):
 
     part: Any = None
     """The part of the work that was done, if a later run can go on from there; else None."""
+    partial: Any = None
+    """The report of the part of the work that was done; None without one."""
 
 
 @dataclass(slots=True)

@@ -9,9 +9,10 @@ not read; what is said of the partition then claims nothing from it.
 import json
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field, replace
 from math import inf
+from typing import Any
 
 from logtool import __version__
 from logtool.checks import kept_report
@@ -108,18 +109,23 @@ class TurnsOfRun(Memory):
 
     Partitions without a segment that is due come first, because only their small files are read.
     Then each partition has the turn of its first segment, so that reports come in the order in
-    which they are made, and a kill costs little.
+    which they are made, and a kill costs little. A segment for which the time of an earlier run was
+    too short has its own turn, after all others.
     """
 
     segments: SegmentsOfRun | None = None
     homes: Mapping[bytes, int] = field(default_factory=dict)
     """The turn of each partition dir with segments that are due."""
+    begun_before: Set[bytes] = frozenset()
+    """Paths of the segments that are due for which the time of an earlier run was too short."""
 
     def age_key(self, log: File) -> float:
         """Return the turn of a log; infinite for a log that is not due in a partition with some."""
         path = os.fsencode(log.path)
-        turn = self.homes.get(home_of(path), -1)
         due = self.segments.due if self.segments else {}
+        if path in self.begun_before:
+            return due[path]
+        turn = self.homes.get(home_of(path), -1)
         return turn if turn < 0 or path in due else inf
 
     def remember(self, log: File) -> None:
@@ -129,6 +135,23 @@ class TurnsOfRun(Memory):
         """Note that the whole time of this run was too short for the log."""
         if self.segments:
             self.segments.state.give_up(os.fsencode(log.path), self.segments.now_ms)
+
+    def part_of(self, log: File, basis: list[Any]) -> dict[str, Any] | None:
+        """Return the part that an earlier run has read of the log as it is now; None without."""
+        if not self.segments:
+            return None
+        found = self.segments.state.part(os.fsencode(log.path), _basis_of(log, basis))
+        try:
+            part = json.loads(zlib.decompress(found)) if found else None
+        except (ValueError, zlib.error):
+            return None
+        return part if isinstance(part, dict) else None
+
+    def keep(self, log: File, basis: list[Any], part: dict[str, Any]) -> None:
+        """Note the part that was read of the log until time ran out."""
+        if self.segments:
+            content = zlib.compress(json.dumps(part).encode("ascii"), 1)
+            self.segments.state.keep_part(os.fsencode(log.path), _basis_of(log, basis), content)
 
     def save(self) -> None:
         """Make the marks durable."""
@@ -148,6 +171,10 @@ def homes_of(due: Mapping[bytes, int]) -> dict[bytes, int]:
         home = home_of(path)
         found[home] = min(turn, found.get(home, turn))
     return found
+
+
+def _basis_of(log: File, basis: list[Any]) -> str:
+    return json.dumps([log.size, log.mtime_ns, basis])
 
 
 def _is_bad(item: Finding | UnreadableError) -> bool:

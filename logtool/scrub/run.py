@@ -127,6 +127,7 @@ class ScrubRun:
         due = choose([one for one in state.segments() if one.path in listed], pacing)
         self.segments.due = {one.path: turn for turn, one in enumerate(due)}
         self._turns.homes = homes_of(self.segments.due)
+        self._turns.begun_before = {one.path for one in due if one.begun_ms}
         self.row.due_segments, self.row.due_bytes = len(due), sum(one.size for one in due)
         state.begin_run(self.row)
         state.commit()
@@ -160,6 +161,11 @@ class ScrubRun:
     def too_large(self) -> Sequence[Path]:
         """Return the logs for which the whole time of the run was too short, at the end of it."""
         return [log.path for log in self._job.too_large]
+
+    @property
+    def read_in_part(self) -> Mapping[Path, int]:
+        """Return the logs that were read further, and the byte at which the next run goes on."""
+        return self._job.read_in_part
 
     @property
     def progress(self) -> Progress:

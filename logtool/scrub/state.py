@@ -17,7 +17,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.running.own_file import require_outside
 from logtool.scrub.due import KnownSegment
 from logtool.scrub.listing import ListedPartition, ListedSegment, SegmentListing, home_of
-from logtool.scrub.tables import APPLICATION, STATEMENTS, VERSION
+from logtool.scrub.tables import APPLICATION, CREATE_PART, STATEMENTS, VERSION
 from logtool.times import rfc3339
 
 SYNCHRONOUS = "FULL"
@@ -197,7 +197,12 @@ class ScrubState:
             "begun_ms = NULL WHERE path = ?",
             (was_active, now_ms, now_ms, path),
         )
+        self._delete_kept(path)
+
+    def _delete_kept(self, path: bytes) -> None:
+        """Remove what earlier runs have kept of a segment: its report or a part of it."""
         self.execute("DELETE FROM report WHERE path = ?", (path,))
+        self.execute("DELETE FROM part WHERE path = ?", (path,))
 
     def _paths(self, home: bytes) -> sqlite3.Cursor:
         return self.execute("SELECT path FROM segment WHERE home = ?", (home,))
@@ -206,7 +211,7 @@ class ScrubState:
         """Remove segments that are gone."""
         for path in list(paths):
             self.execute("DELETE FROM segment WHERE path = ?", (path,))
-            self.execute("DELETE FROM report WHERE path = ?", (path,))
+            self._delete_kept(path)
 
     def mark(self, checked: CheckedSegment, now_ms: int) -> None:
         """Note that a segment was checked now."""
@@ -216,7 +221,7 @@ class ScrubState:
             "whole = 1, begun_ms = NULL WHERE path = ?",
             (now_ms, checked.level, checked.findings, one.files, one.size, one.path),
         )
-        self.execute("DELETE FROM report WHERE path = ?", (one.path,))
+        self._delete_kept(one.path)
         if kept := checked.kept:
             values = (one.path, kept.asked, kept.content, kept.producer_rows)
             self.execute("INSERT INTO report VALUES (?, ?, ?, ?)", values)
@@ -224,6 +229,17 @@ class ScrubState:
     def give_up(self, path: bytes, now_ms: int) -> None:
         """Note that the whole time of this run was too short for a segment."""
         self.execute("UPDATE segment SET begun_ms = ? WHERE path = ?", (now_ms, path))
+
+    def keep_part(self, path: bytes, basis: str, content: bytes) -> None:
+        """Note the part of a segment that was read, and what it depends on."""
+        self.execute("INSERT OR REPLACE INTO part VALUES (?, ?, ?)", (path, basis, content))
+
+    def part(self, path: bytes, basis: str) -> bytes | None:
+        """Return the part of a segment that was read on this basis; None without one."""
+        row = self.execute(
+            "SELECT content FROM part WHERE path = ? AND basis = ?", (path, basis)
+        ).fetchone()
+        return row[0] if row else None
 
     def kept(self, path: bytes, files: str) -> KeptRow | None:
         """Return the report of a segment whose files are still those of its last check."""
@@ -251,6 +267,7 @@ def open_for_run(path: Path, given: Sequence[Path] = ()) -> ScrubState:
         # A run that was killed while it made the tables may have left a journal.
         if state.execute("SELECT 1 FROM sqlite_schema").fetchone() or os.fstat(lock).st_size:
             _require_own(state)
+            state.execute(CREATE_PART)
         else:
             for statement in STATEMENTS:
                 state.execute(statement)

@@ -26,6 +26,10 @@ report   the report of the last check of a segment, for the judgements across se
   content        JSON of `logtool.checks.kept_report`, compressed by zlib
   producer_rows  the rows of producers that go with it, compressed by zlib; null if they are too
                  large to be kept
+part     the part that a run has read of a segment for which its time was too short
+  path           that of the segment
+  basis          JSON: size and mtime_ns of the log, and the basis of `segment_part`
+  content        JSON of `segment_part`, compressed by zlib
 finding  a row for each finding, open or gone
   home           partition dir that it is about; null: the log dir
   base_offset    base offset of the segment that it is about; null: the whole partition
@@ -53,6 +57,10 @@ from typing import Final
 APPLICATION: Final = 0x6C_74_73_63
 """The letters ltsc."""
 VERSION: Final = 1
+CREATE_PART: Final = """CREATE TABLE IF NOT EXISTS part (
+        path BLOB PRIMARY KEY, basis TEXT NOT NULL, content BLOB NOT NULL
+    )"""
+"""The statement for the table that older state files do not have."""
 STATEMENTS: Final = (
     """CREATE TABLE segment (
         path BLOB PRIMARY KEY, home BLOB NOT NULL, topic BLOB, partition INTEGER,
@@ -64,6 +72,7 @@ STATEMENTS: Final = (
     """CREATE TABLE report (
         path BLOB PRIMARY KEY, asked TEXT NOT NULL, content BLOB NOT NULL, producer_rows BLOB
     )""",
+    CREATE_PART,
     """CREATE TABLE finding (
         id INTEGER PRIMARY KEY, home BLOB, base_offset INTEGER, path BLOB, code TEXT NOT NULL,
         severity TEXT NOT NULL, position INTEGER, first_offset INTEGER, content TEXT NOT NULL,

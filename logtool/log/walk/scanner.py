@@ -47,8 +47,8 @@ BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
 _FEW = 8
 """Batches that fill less than this part of a chunk are copied out of it."""
-_LONGEST_AT_EDGES = 16 * 1024 * 1024
-"""Bytes of a chunk with rows only for batches at edges: few enough to report progress often."""
+_LONGEST_CHUNK = 16 * 1024 * 1024
+"""Bytes of a chunk without payload, about: few enough to keep to a rate and to a time limit."""
 SEARCH_BUDGET = 256 * 1024 * 1024
 """Bytes that may be hashed in vain in one scan, so that look-alikes cost bounded time. Once it is
 spent, damage that does not end where its size field says reaches to the end of the file."""
@@ -240,9 +240,9 @@ class Scanner:
         return self._at_edges or (self._goes_on and not self._count)
 
     def _is_long(self) -> bool:
-        """Return whether a chunk with rows at edges alone is long enough."""
+        """Return whether a chunk without payload is long enough."""
         begin, end = self._rows[0, 0], self._rows[0, self._count - 1]
-        return self._at_edges and bool(end - begin >= _LONGEST_AT_EDGES)
+        return bool(end - begin >= _LONGEST_CHUNK)
 
     def _judge(self, first: int) -> None:
         """Note whether the batches from row `first` on are plain, if those before them are."""

@@ -112,7 +112,7 @@ def looking_through(window: str) -> Iterator[None]:
             patch.setattr(scanner, "BUFFER_SIZE", 200)
         if window == "few rows":
             patch.setattr(scanner, "MOST_ROWS", 4)
-            patch.setattr(scanner, "_LONGEST_AT_EDGES", 300)
+            patch.setattr(scanner, "_LONGEST_CHUNK", 300)
         yield
 
 
@@ -185,7 +185,7 @@ def test_the_same_gaps_are_found_with_and_without_rows_of_all(home, made, start,
 
 def test_a_gap_at_the_edge_of_two_chunks_is_found(home, monkeypatch):
     """A chunk with rows at its edges alone does not show the offsets that are missing before it."""
-    monkeypatch.setattr(scanner, "_LONGEST_AT_EDGES", 300)
+    monkeypatch.setattr(scanner, "_LONGEST_CHUNK", 300)
     monkeypatch.setattr(scanner, "BUFFER_SIZE", 400)
     for number in range(1, 20):
         offsets = [BASE + at + 5 * (at >= number) for at in range(20)]

@@ -190,6 +190,18 @@ def test_a_batch_larger_than_the_buffer_is_held_whole(monkeypatch):
     assert damages[0].framed
 
 
+def test_no_chunk_is_long_in_front_of_damage_or_behind_it(monkeypatch):
+    """A run keeps to its rate and to its time from chunk to chunk."""
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 1000)
+    monkeypatch.setattr(scanner, "_LONGEST_CHUNK", 2000)
+    parts = [batch(1000 + number, b"a" * 100) for number in range(200)]
+    for data in (b"".join(parts), flip(b"".join(parts), sum(map(len, parts[:50])) + 90)):
+        chunks = list(read_batches(Bytes(data), base_offset=BASE))
+        ends = [chunk.end_position for chunk in chunks]
+        assert ends[-1] == len(data)
+        assert max(end - start for start, end in zip([0, *ends], ends, strict=False)) <= 3000
+
+
 def test_a_batch_too_large_to_hold_is_checked_without_holding_it(monkeypatch):
     monkeypatch.setattr(scanner, "BUFFER_SIZE", 100)
     monkeypatch.setattr(scanner, "LARGEST_BUFFERED_BATCH", 1000)
