@@ -1,4 +1,4 @@
-"""``logtool remote``: tiered storage. Writes nothing."""
+"""``logtool remote``: tiered storage. Only ``restore`` writes, and nothing in a log dir."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -75,6 +75,24 @@ class MetadataInputs(options.Inputs):
     """Log dirs that may be left out."""
 
     paths: MetadataDirs = None
+
+
+LeftDirs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH...",
+        help="Log dirs that are left of the cluster, of brokers and of a controller. Default: the"
+        " log dirs in --broker-config, otherwise none: all partitions in PREFIX count as lost.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreInputs(options.Inputs):
+    """Log dirs that are left, none if all are lost."""
+
+    paths: LeftDirs = None
 
 
 def remote() -> None:
@@ -196,6 +214,7 @@ def rebuild_plan(
     A broker finds a remote segment if the topic has the same id, if __remote_log_metadata has the
     records of the segment and as many partitions as before, and if the leader has the leader epochs
     of the segment. No tool of Kafka makes any of the three: they are restored with log dirs.
+    'logtool remote restore' makes partition dirs that have the leader epochs.
 
     Examples:
       logtool remote rebuild-plan --rsm aiven s3://bucket/tiered /mnt/broker-1 /mnt/broker-2
@@ -230,9 +249,53 @@ def rebuild_plan(
     raise typer.Exit(run(prefix, inputs, running, printing, plugin=rsm))
 
 
+@spread
+def restore(
+    *,
+    prefix: Prefix,
+    inputs: RestoreInputs,
+    output: options.SavedTo,
+    printing: options.Printing,
+) -> None:
+    """Make partition dirs for tiered partitions whose local copies are lost.
+
+    A leader without a local log deletes all remote segments of its partition seconds after its
+    start: they have leader epochs that its log does not have. The command writes a new partition
+    dir for each partition that has objects below PREFIX, and no copy in the log dirs PATH: an empty
+    log behind the last remote offset, with the leader epochs and the producer snapshot that came
+    with the last segment. A leader with this directory keeps the remote segments and serves them.
+
+    Give the log dirs of all brokers that are left, and one of a controller: a partition with a copy
+    there is left out, and so are deleted topics. Records that only the lost copies had stay lost:
+    those from end_offset on. The command only reads PREFIX and PATH.
+
+    Examples:
+      logtool remote restore --output /mnt/back s3://bucket/tiered /mnt/broker-1 /mnt/controller-1
+      logtool remote restore --output /mnt/back --topic orders s3://bucket/tiered
+
+    Before the start:
+
+    While the broker is stopped, move an empty partition dir that is in the way out of the log dir,
+    copy the new directories into the log dir of a broker that has a replica (column replicas), and
+    let 'logtool plan' show the start. The broker must own the files, and must start with the same
+    metadata log: the topic must have the same id.
+
+    Exit status:
+      0    all were written, or no partition has lost its copies
+      2
+      4    ..., or DIR could not be written; or no object of the plugin is there
+      5    refused: DIR is not empty, or is in a log dir
+      130
+
+    """
+    from logtool.commands.views.remote_restore import run
+
+    raise typer.Exit(run(prefix, inputs, printing, output=output))
+
+
 app = new_app(help=help_text(remote))
 app.callback(help=help_text(remote))(remote)
 for _name, _function in (
-    ("lineage", lineage), ("verify", verify), ("rebuild-plan", rebuild_plan),
+    ("lineage", lineage), ("verify", verify), ("rebuild-plan", rebuild_plan), ("restore", restore),
 ):  # fmt: skip
     add(app, _name, _function)

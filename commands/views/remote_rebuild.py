@@ -98,7 +98,7 @@ _ADVICE = {
     "objects; restore the log dirs with that topic",
     Lack.LEADER_EPOCHS: "the leader epochs in a local copy: brokers look up segments by the epochs "
     "of the leader's log, and a leader with an empty log has none of them and deletes the "
-    "segments; restore a partition dir before the start",
+    "segments; 'logtool remote restore' makes partition dirs with them",
     Lack.OBJECTS: "all objects: the records name segments that are not in the bucket",
     Lack.OFFSETS: "all offsets: no segment in the bucket has some between the first and the last",
 }

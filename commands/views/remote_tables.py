@@ -167,6 +167,25 @@ REBUILD_TOPIC: Final = Table("rebuild-topic", "topic in a bucket", (
     size("bytes", "bytes of their logs"),
 ), note="One topic in a bucket.", type="rebuild-topic",
     made_from="logtool.remote.rebuild:RebuildTopic")  # fmt: skip
+RESTORED: Final = Table("restored-partition", "partition dir that was written", (
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("topic_id", Kind.STRING, "id of the topic"),
+    _number("partition", "number of the partition", "number"),
+    Column("replicas", Kind.NODES, "node ids of its replicas, the preferred one first; empty "
+           "without a metadata log that has them"),
+    offset("first_offset", "first offset in remote storage"),
+    offset("end_offset", "offset behind the last in remote storage, at which the new log begins"),
+    offset("high_watermark", "high watermark of the lost copy: records from end_offset up to it "
+           "were acknowledged and are lost", "no log dir has a row of it"),
+    Column("leader_epochs", Kind.PAIRS, "leader epochs, each with its first offset"),
+    count("segments", "remote segments that its leader uses"),
+    size("bytes", "bytes of their logs"),
+    Column("has_producers", Kind.BOOL, "true if it has the producer snapshot of the last segment"),
+    Column("replaces", Kind.PATH, "empty partition dir that it takes the place of",
+           null="no log dir has one"),
+    Column("path", Kind.PATH, "the new partition dir"),
+), note="One partition dir that remote restore has written.",
+    type="restored-partition", made_from="logtool.remote.restore:RestoredPartition")  # fmt: skip
 DOCUMENT: Final = Document(
     name="remote",
     title="Objects that logtool remote prints",
@@ -178,6 +197,7 @@ DOCUMENT: Final = Document(
         OBJECTS,
         REBUILD_PARTITION,
         REBUILD_TOPIC,
+        RESTORED,
         FINDING,
     ),
 )

@@ -28,7 +28,8 @@ AS_FOLLOWER = (
 )
 AS_LEADER = (
     "as the leader it takes nothing from remote storage, and DELETES the remote segments there: "
-    "their leader epochs are older than its own"
+    "their leader epochs are older than its own; 'logtool remote restore' makes a partition dir "
+    "with which it keeps them"
 )
 _AS_LEADER_WITH_EPOCHS = (
     "as the leader it uses the remote segments up to its log end that fit its leader epochs"

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from broker import tiered
+from broker import consuming, tiered
 from broker.command import run
 from broker.conftest import runnable
 from broker.install import KAFKA_3, KAFKA_4, HarnessError, minor
 from broker.kafka import Broker
 
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 
 RELEASES = [KAFKA_4, pytest.param(KAFKA_3, marks=pytest.mark.long)]
 CACHE = "remote-log-index-cache"
+CHECKPOINTS = (
+    "log-start-offset-checkpoint", "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+)  # fmt: skip
 
 
 @pytest.fixture(params=RELEASES)
@@ -111,3 +121,76 @@ def test_a_leader_without_a_local_log_deletes_the_remote_segments(release: str, 
         tiered.wait(lambda: not tiered.objects(home / "remote", "aged"), broker, "still there")
         broker.stop()
     assert tiered.objects(home / "remote", "kept") == kept
+
+
+@pytest.mark.parametrize("rows", ["kept", "gone"])
+def test_a_leader_with_a_restored_partition_dir_keeps_the_remote_segments(
+    release: str, home: Path, tmp_path: Path, rows: str
+) -> None:
+    """Two lost dirs, an empty one, one with a log start above 0, and one with transactions."""
+    data, remote = home / "data", home / "remote"
+    lost = {"aged-0", "aged-1", "sized-0", "aborted-0"}
+    ends = {name: max(tiered.local(data, name)) for name in lost}
+    snapshots = {
+        name: (data / name / f"{end:020d}.snapshot").read_bytes() for name, end in ends.items()
+    }
+    for name in lost:
+        shutil.rmtree(data / name)
+    (data / "aged-0").mkdir()
+    for name in CHECKPOINTS if rows == "gone" else ():
+        (data / name).unlink()
+
+    done = run("remote", "restore", "--output", tmp_path / "back", "-f", "ndjson",
+               remote / "kafka-tiered-storage", data)  # fmt: skip
+    restored = {f"{one['topic']}-{one['partition']}": one
+                for one in map(json.loads, done.stdout.splitlines())
+                if one["type"] == "restored-partition"}  # fmt: skip
+    assert done.returncode == 0
+    assert restored.keys() == lost
+    commands = [line for line in done.stderr.splitlines() if line.startswith(("  mv ", "  cp "))]
+    assert len(commands) == 2
+    for line in commands:
+        subprocess.run(["sh", "-c", line], check=True)
+    for name, one in restored.items():
+        end = one["end_offset"]
+        assert (data / name / f"{end:020d}.snapshot").read_bytes() == snapshots[name]
+    assert not [one for one in planned(release, home) if one["action"] == "lost"]
+
+    before = {topic: tiered.objects(remote, topic) for topic in ("aged", "sized", "aborted")}
+    with broker_of(release, home) as broker:
+        broker.start()
+        places = [(one["topic"], one["partition"]) for one in restored.values()]
+        read: dict[tuple[str, int], list[Message]] = {}
+        tiered.wait(partial(consumed, broker, places, read), broker, "not readable")
+        for one in restored.values():
+            # Each record of `aborted` is in a transaction of its own, with a marker behind it.
+            step = 2 if one["topic"] == "aborted" else 1
+            offsets = [each.offset() for each in read[one["topic"], one["partition"]]]
+            assert offsets == list(range(one["first_offset"], one["end_offset"], step))
+        # Once a segment more was copied, the broker has looked at all of them.
+        for topic, number in (("aged", 0), ("aged", 1), ("sized", 0), ("aborted", 0)):
+            tiered.fill_partition(broker, topic, [int(time.time() * 1000)] * 3, number)
+        for topic, known in before.items():
+            tiered.wait(partial(copied_since, remote, topic, known), broker, "no copy")
+            # Retention goes on: of `sized` it deletes the oldest segments.
+            assert topic == "sized" or tiered.objects(remote, topic) >= known
+        broker.stop()
+
+
+def consumed(
+    broker: Broker, places: list[tuple[str, int]], read: dict[tuple[str, int], list[Message]]
+) -> bool:
+    """Read partitions into `read`; return False if the broker refuses a fetch.
+
+    It does until it has read the metadata of the remote segments (3.9.2: UNKNOWN_SERVER_ERROR).
+    """
+    try:
+        read.update(consuming.messages(broker, places))
+    except AssertionError:
+        return False
+    return True
+
+
+def copied_since(remote: Path, topic: str, known: set[tuple[int, int]]) -> bool:
+    """Return whether segments were copied that are not among the known ones."""
+    return len(tiered.objects(remote, topic) - known) >= 2

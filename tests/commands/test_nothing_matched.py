@@ -231,5 +231,7 @@ def test_every_command_that_selects_partitions_is_in_this_table():
         if "--topic" in option.names and one.name.split()[0] != "metadata"
     }  # fmt: skip
     # `remote` reads the topic with the metadata of remote segments, or a bucket.
-    others = {("remote", one) for one in ("lineage", "verify", "rebuild-plan")} | {("cluster",)}
+    others = {("remote", one) for one in ("lineage", "verify", "rebuild-plan", "restore")} | {
+        ("cluster",)
+    }
     assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",), ("dirs",), *others}

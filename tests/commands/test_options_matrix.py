@@ -29,7 +29,9 @@ SMALL = {
     "checkpoint lint": "reads small files and the ends of logs",
 }
 _NAMES = "reads little more than names"
-REMOTE = ("remote lineage", "remote verify", "remote rebuild-plan")
+REMOTE = ("remote lineage", "remote verify", "remote rebuild-plan", "remote restore")
+LIMITED = {"groups", "dump", *REMOTE} - {"remote restore"}
+"""Commands that look at one thing after the other, and yet take as long as their input is large."""
 ONE_BY_ONE = {
     "dump": "prints in the order of the files, at the pace of its reader",
     "dump-index": "prints in the order of the files, at the pace of its reader",
@@ -48,6 +50,7 @@ NO_VERDICT = {
     "dump": "prints what is there; damage is status 1 by itself",
     "dump-index": "prints what is there; a wrong entry is status 1 by itself",
     "remote rebuild-plan": "prints what is there and what is lacking",
+    "remote restore": "writes what is lacking, which is no fault",
     "lookup": "the verdict is whether both ways agree",
     "diff": "the verdict is about copies; --identical makes it stricter",
     "plan": "the verdict is what the start loses",
@@ -119,18 +122,13 @@ WITHOUT = {
     "--jobs": {**NO_LOG, **SMALL, **ONE_BY_ONE, "case": "writes one file, byte after byte"},
     "--max-rate": {
         **NO_LOG, **SMALL,
-        **{
-            name: why for name, why in ONE_BY_ONE.items()
-            if name not in ("groups", "dump", *REMOTE)
-        },
+        **{name: why for name, why in ONE_BY_ONE.items() if name not in LIMITED},
     },
     "--max-duration": {
         **NO_LOG, **SMALL, **ALL_OR_NONE,
         **{
             name: why for name, why in ONE_BY_ONE.items()
-            if name not in (
-                "sanity", "groups", "retention", "cleaner", "space", "dump", "trim", *REMOTE
-            )
+            if name not in LIMITED | {"sanity", "retention", "cleaner", "space", "trim"}
         },
     },
     "--fail-on": {**NO_LOG, **NO_VERDICT},

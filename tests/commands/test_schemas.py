@@ -276,6 +276,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["verify", "--rsm", "local", damaged_tiers("objects"), tmp_path / "missing"],
             ["rebuild-plan", "--rsm", "local", tiered("objects"), tiered("data")],
             ["rebuild-plan", "--rsm", "local", damaged_tiers("objects")],
+            ["restore", "--output", tmp_path / "back", damaged_tiers("objects")],
         ],
         "undo": lambda: [["--list", _applied(run, copy_of), tmp_path / "missing"]],
         "watermark": lambda: [

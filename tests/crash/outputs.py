@@ -50,6 +50,14 @@ def sound_redpanda(home: Path) -> None:
     made.parents[2].rename(home)
 
 
+def tiered_objects(home: Path) -> None:
+    """Put the objects of tiered topics in its place."""
+    shutil.rmtree(home)
+    with tarfile.open(TESTS / "data" / "tiered" / "4.3.1.tar.xz") as tar:
+        tar.extractall(home.parent / "made", filter="tar")
+    (home.parent / "made" / "4.3.1" / "objects").rename(home)
+
+
 @dataclass(frozen=True, slots=True)
 class OutputJob:
     """One command line: ``{}`` is the log dir, ``{copy}`` another copy, ``{out}`` a folder."""
@@ -82,6 +90,8 @@ OUTPUTS = {
     "rebuild-index, Redpanda": OutputJob(
         ("rebuild-index", "--all", "--output", "{out}/made", "{}"),
         commands_killed.redpanda_indexes),
+    "remote restore": OutputJob(
+        ("remote", "restore", "--output", "{out}/made", "{}"), tiered_objects),
     "diff --digest": OutputJob(("diff", "--digest", "{out}/d.npz", "{}")),
     "case": OutputJob(("case", "--output", "{out}/c.tar.zst", "{}")),
     "case --anonymize": OutputJob(

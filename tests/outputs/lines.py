@@ -212,6 +212,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "remote lineage": ("{}", "--segments -v {}", "--at 2026-11-24 {}"),
     "remote verify": ("--rsm local {}", "--rsm aiven -v {} {other}"),
     "remote rebuild-plan": ("--rsm local {}", "--rsm aiven {} {other}"),
+    "remote restore": ("--output {copy}.back {}", "--output {copy}.back {} {other}"),
     "quorum": ("{}", "-v {} {other}", "--voters 1@controller-1:9093 {}",
                "--apply --voters 1@controller-1:9093 {losses} {copy}"),
     "lookup": (

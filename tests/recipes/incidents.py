@@ -102,6 +102,17 @@ def topic_deleted(work: Path) -> None:
         folder.rename(folder.with_name(f"{folder.name}.{number:032x}-delete"))
 
 
+def tiered_disk_lost(work: Path) -> None:
+    """Remove the partition dirs of a tiered topic, as a new disk does; its objects are there."""
+    with tarfile.open(DATA.parent / "tiered" / f"{DATA.name}.tar.xz") as tar:
+        tar.extractall(work, filter="tar")
+    for name in ("data", "objects"):
+        (work / DATA.name / name).rename(work / name)
+    (work / DATA.name).rmdir()
+    for folder in (work / "data").glob("aged-*"):
+        shutil.rmtree(folder)
+
+
 INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
     "01-disk-full": disk_full,
     "02-corrupt-record": corrupt_record,
@@ -122,6 +133,7 @@ INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
     "17-topic-not-compacted": forgotten,
     "18-topic-deleted": topic_deleted,
     "19-cut-by-an-election": replicas,
+    "20-tiered-disk-lost": tiered_disk_lost,
 }
 """Functions that prepare the directory of each recipe, by its name."""
 

@@ -69,7 +69,7 @@ def play(name: str, width: int = WIDTH, *, coloured: bool = False) -> Played:
                 continue
             words = shlex.split(line)
             if words[0] == "logtool":
-                words[2:2] = [] if words[1] in WITHOUT_BAR else ["--no-progress"]
+                words += [] if words[1] in WITHOUT_BAR else ["--no-progress"]
                 commands += 1
             begun = time.perf_counter()
             status, shown = shown_on(width, words, environment, Path(work))

@@ -1,0 +1,84 @@
+"""Partition dirs that were made for tiered partitions without a local copy."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from logtool.commands import options
+from logtool.commands.output import Line, Printer, Report, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import TableColumn, columns
+from logtool.commands.views.remote_tables import DOCUMENT, RESTORED
+from logtool.disk import files, shell
+from logtool.exits import Exit
+from logtool.formats import wording
+from logtool.remote.restore import PLACE, RestoredPartition, RestoreRun
+from logtool.running.summary import ActionSummary
+from logtool.schemas.columns import Way
+
+
+def run(prefix: str, inputs: options.Inputs, printing: options.Printing, *, output: Path) -> Exit:
+    """Write the partition dirs into `output`; return the exit status."""
+    summary = ActionSummary()
+    has_dirs = bool(inputs.paths or inputs.broker) or inputs.files_from is not None
+    given = inputs.of_one_cluster() if has_dirs else inputs.resolved([])
+    report = Report(printing.settings(), make(), summary, given if has_dirs else None)
+    homes = given.paths if has_dirs else ()
+    job = RestoreRun(
+        files.path_of(prefix), homes, output, selection=given.selection, summary=summary
+    )
+    return report.consume(job, RemoteRestorePrinter(report, job, output))
+
+
+def make() -> View:
+    """Return the view of `remote restore`."""
+    return View(
+        schema=DOCUMENT.schema,
+        columns=columns("type", *RESTORED.names(Way.CSV)),
+        layout=lambda obj: _COLUMNS if obj["type"] == "restored-partition" else None,
+        row_types=frozenset({"restored-partition"}),
+    )
+
+
+class RemoteRestorePrinter(Printer[RestoredPartition]):
+    """Prints the partition dirs, and how they get into a log dir."""
+
+    def __init__(self, report: Report, job: RestoreRun, output: Path) -> None:
+        self._report, self._job, self._output = report, job, output
+        self._restored: list[RestoredPartition] = []
+
+    def show(self, item: RestoredPartition) -> None:
+        """Print one partition dir."""
+        self._restored.append(item)
+        self._report.item(DOCUMENT.row(item))
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the commands that put the directories into a log dir, and the counts."""
+        restored = self._restored
+        if restored:
+            lost = sum(one.lost_offsets for one in restored)
+            known = f": {text.count(lost, 'acknowledged offset')} or more" if lost else ""
+            yield f"records from end_offset on were only in the lost copies{known}", "warning"
+            yield "Next, while the broker is stopped:", None
+            for one in restored:
+                if one.replaces:
+                    aside = shell.path(self._output / one.replaces.name)
+                    yield f"  mv {shell.path(one.replaces)} {aside}", None
+            home = self._job.log_dir_for(restored)
+            log_dir = shell.path(home) if home else "LOG_DIR"
+            yield f"  cp -Rnp {shell.path(self._output / PLACE)}/. {log_dir}/", None
+            yield f"  logtool plan {log_dir}", None
+        size = wording.size(sum(one.bytes for one in restored))
+        segments = text.count(sum(one.segments for one in restored), "remote segment")
+        parts = f"{text.count(len(restored), 'partition dir')} for {segments} of {size}"
+        if self._job.kept:
+            parts += f"; {text.count(self._job.kept, 'partition')} with a local copy left out"
+        good = self._report.summary.complete
+        yield text.state(self._report.summary) + parts, "good" if good else "warning"
+
+
+_COLUMNS = (
+    *columns("topic", "partition"),
+    TableColumn("replicas", lambda obj: ",".join(map(str, obj["replicas"]))),
+    *columns("first_offset", "end_offset", "high_watermark", "segments"),
+    TableColumn("size", lambda obj: wording.size(obj["bytes"])),
+)
