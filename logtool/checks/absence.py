@@ -22,10 +22,22 @@ from logtool.log.claims import Claim, ClaimKind, Presence, unmet
 from logtool.log.dir import OFFSET_CHECKPOINTS, Partition
 from logtool.log.partition_claims import end_claims
 from logtool.metadata import image as metadata_image
+from logtool.metadata.log_start import is_tiered
+from logtool.node import own_file
 from logtool.node.claims import AbsentPartition, absent_partitions
 from logtool.node.identity import LogDirIdentity
 from logtool.node.node import Node
 
+AS_FOLLOWER = (
+    "as a follower it takes leader epochs and producer snapshot from remote storage, and fetches "
+    "from the local log start of the leader on"
+)
+AS_LEADER = (
+    "as the leader it takes nothing from remote storage, and DELETES the remote segments there: "
+    "their leader epochs are older than its own; 'logtool remote restore' makes a partition dir "
+    "with which it keeps them"
+)
+"""The effects of an empty log on a topic with remote storage, as `logtool.startup.tiering` says."""
 Absence = tuple[Finding, Effect | None, LogDirIdentity]
 """A finding, its effect on a start (None: it has none), and the log dir that it is about."""
 _METADATA = metadata_image.DIRECTORY
@@ -81,16 +93,21 @@ def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | N
         text = "has no directory yet: the broker makes it at its next start"
         return _finding("partition/not-created", text, absent), None
     what = f"is in no log dir of node {me}: the broker makes an empty log"
+    is_off = own_file.switch(node.static, own_file.REMOTE_STORAGE) is False
+    tiered = not is_off and is_tiered(node.image, absent.key[0])
     if others:
         shown = ", ".join(str(one) for one in dict.fromkeys(others))
         known = "in sync" if eligible else "last known leader"
         text = f"{what} and copies it from the leader; {known}: {shown}"
+        text += f"; {AS_FOLLOWER}" if tiered else ""
         return _finding("partition/absent", f"{text}; {proof}", absent), Effect.ABSENT
     if not absent.end and absent.rows:
         text = f"{what}, as it was before"
         return _finding("partition/absent", f"{text}; {proof}", absent), Effect.ABSENT
     lost = f"offsets below {absent.end} are lost" if absent.end else "its records are lost"
-    text = f"{what}, and no other replica is in sync, so that {lost}; {proof}"
+    text = f"{what}, and no other replica is in sync, so that {lost}"
+    text += f"; {AS_LEADER}" if tiered else ""
+    text += f"; {proof}"
     return _finding("partition/lost", text, absent), Effect.LOST
 
 

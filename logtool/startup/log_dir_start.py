@@ -224,9 +224,6 @@ class LogDirStart(LogDirState):
                 topic, number = finding.topic, finding.partition
                 path = verdict.log_dir / f"{topic}-{number}"
                 text = text.removeprefix(f"{topic}-{number} ")
-                if self._is_tiered(topic):
-                    is_lost = verdict.effect is Effect.LOST
-                    text += f"; {tiering.AS_LEADER if is_lost else tiering.AS_FOLLOWER}"
             is_absence = verdict.effect in (Effect.LOST, Effect.ABSENT, Effect.UNKNOWN)
             (self.absences if is_absence else self.notes).append(
                 Action(

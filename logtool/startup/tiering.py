@@ -14,6 +14,7 @@ deleted all segments of such a partition seconds after their start).
 from collections.abc import Iterator
 
 from logtool.actions import Action, FileChange
+from logtool.checks.absence import AS_FOLLOWER, AS_LEADER
 from logtool.checks.index_cache import IndexCache
 from logtool.formats import wording
 from logtool.loading.result import LoadResult
@@ -22,15 +23,6 @@ from logtool.startup.request import LoadRequest
 
 _REMOVES_PASSING = (4, 1)
 """The release since which a start deletes indexes that were to be deleted, and downloads."""
-AS_FOLLOWER = (
-    "as a follower it takes leader epochs and producer snapshot from remote storage, and fetches "
-    "from the local log start of the leader on"
-)
-AS_LEADER = (
-    "as the leader it takes nothing from remote storage, and DELETES the remote segments there: "
-    "their leader epochs are older than its own; 'logtool remote restore' makes a partition dir "
-    "with which it keeps them"
-)
 _AS_LEADER_WITH_EPOCHS = (
     "as the leader it uses the remote segments up to its log end that fit its leader epochs"
 )

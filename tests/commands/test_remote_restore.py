@@ -113,3 +113,13 @@ def test_nothing_matches(run, tiers, tmp_path):
     found, result = restore(run, tmp_path / "back", "--topic", "nosuch", tiers / "objects")
     assert (found, result.status) == ({}, 4)
     assert result.of_type("error")[0]["reason"] == "nothing-matched"
+
+
+def test_verify_and_plan_name_the_deletion_and_the_command_against_it(run, tiers):
+    (tiers / "data" / "aged-0").rmdir()
+    found = run("verify", "-f", "ndjson", tiers / "data").of_type("finding")
+    actions = run("plan", "-f", "ndjson", tiers / "data").of_type("action")
+    texts = [one["message"] for one in found if one["code"] == "partition/lost"]
+    texts += [one["reason"] for one in actions if one["action"] == "lost"]
+    assert len(texts) == 4
+    assert all("DELETES" in one and "remote restore" in one for one in texts)
