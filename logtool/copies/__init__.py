@@ -8,6 +8,7 @@ copy_readers  the reading of copies in threads
 merge         batches of several copies, by ranges of offsets
 compare       the comparison of two copies, range by range
 pair          the result for two copies
+damaged_bytes the bytes of damage, compared with those of another copy
 log_dirs      two log dirs compared apart from the batches: directories, checkpoints, other files
 verdict       the result for all copies of a partition: supersets, copies behind, damage
 digest        the columns of a copy in a file, to be compared elsewhere
