@@ -330,7 +330,8 @@ def _difference(obj: Object) -> str:
         place = f", in the record at offset {obj['record_offset']}"
     elif obj["differs_in_codec"] is not None:
         place = f"; the batch is compressed ({obj['differs_in_codec']}), so no record can be named"
-    return f"; first byte that differs there: {obj['differs_at']}{place}"
+    other = text.escape(obj["differs_from"])
+    return f"; first byte that differs from {other}: {obj['differs_at']}{place}"
 
 
 def _names(labels: Sequence[str]) -> str:
