@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.copies import damaged_bytes, digest
+from logtool.copies import byte_difference, digest
+from logtool.copies.byte_difference import CopyBytes
 from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
-from logtool.copies.damaged_bytes import DamagedBytes
 from logtool.copies.log_dirs import LogDirDifference, built_differences, differences
 from logtool.copies.pair import Status
 from logtool.copies.sources import ListedCopy, find
@@ -134,7 +134,7 @@ class Diff:
         A digest has no bytes. What cannot be read is reported where its copy is read.
         """
         known = {
-            str(copy.path): DamagedBytes(copy.segments, self._run.budget.pace.spend)
+            str(copy.path): CopyBytes(copy.segments, self._run.budget.pace.spend)
             for copy in group
             if copy.listed
         }
@@ -147,7 +147,7 @@ class Diff:
         if same:
             try:
                 readers = [known[copy.path] for copy in verdict.copies]
-                same = damaged_bytes.has_same(damages, readers)
+                same = byte_difference.has_same(damages, readers)
             except UnreadableError:
                 same = False
         return replace(verdict, wounds=wounds, same_damage=same)
@@ -198,7 +198,7 @@ def _places(copy: Copy) -> list[tuple[int, int, int]]:
     return [(one.segment, one.position, one.length) for one in copy.damages]
 
 
-def _with_difference(wound: DamageInCopy, known: Mapping[str, DamagedBytes]) -> DamageInCopy:
+def _with_difference(wound: DamageInCopy, known: Mapping[str, CopyBytes]) -> DamageInCopy:
     """Return damage with the first byte that differs from its sound batch, if that is known."""
     if wound.sound is None:
         return wound
@@ -207,7 +207,7 @@ def _with_difference(wound: DamageInCopy, known: Mapping[str, DamagedBytes]) -> 
     if not own or not other:
         return wound
     with suppress(UnreadableError):
-        found = damaged_bytes.difference(wound.damage, own, batch, other)
+        found = byte_difference.difference(wound.damage, own, batch, other)
         return replace(wound, difference=found)
     return wound
 

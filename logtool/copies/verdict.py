@@ -7,9 +7,9 @@ from itertools import zip_longest
 import numpy as np
 
 from logtool.copies.batches import CopyBatch, CopyBatches, DamagedRange
+from logtool.copies.byte_difference import ByteDifference
 from logtool.copies.compare import Pairs
 from logtool.copies.copy import Copy, CopyReading
-from logtool.copies.damaged_bytes import ByteDifference
 from logtool.copies.merge import stretches
 from logtool.copies.pair import CopyPair, Lacks, Status
 from logtool.lazy_dataclass import dataclass

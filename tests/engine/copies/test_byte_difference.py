@@ -9,7 +9,7 @@ from damage import cut, damage_file, flip
 from log_dir_damage import new_batch
 from verification import batches, logs
 
-from logtool.copies.damaged_bytes import ByteDifference
+from logtool.copies.byte_difference import ByteDifference
 from logtool.diff import Diff
 from logtool.formats import record
 from logtool.formats.record_batch import HEADER_SIZE

@@ -6,14 +6,15 @@ from itertools import pairwise
 import numpy as np
 
 from logtool.copies.batches import CopyBatch, DamagedRange
-from logtool.formats import record
 from logtool.formats.compression import name as codec_name
 from logtool.formats.record_batch import CODEC_MASK, HEADER, HEADER_SIZE, MAGIC
 from logtool.formats.redpanda import record_batch as redpanda_batch
 from logtool.lazy_dataclass import dataclass
+from logtool.log import records
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH
 from logtool.log.damage import entry_size
 from logtool.log.dir import Segment
+from logtool.log.record_table import Unread
 
 _BLOCK = 1 << 20
 _LEGACY = {"base_offset": 0, "size": 8, "crc": 12, "magic": 16, "attributes": 17, "timestamp": 18}
@@ -37,7 +38,7 @@ class ByteDifference:
     """Codec of the records; None for a byte of the header, and for records without compression."""
 
 
-class DamagedBytes:
+class CopyBytes:
     """The bytes of the segments of one copy."""
 
     def __init__(self, segments: Sequence[Segment], spend: Spend) -> None:
@@ -56,7 +57,7 @@ class DamagedBytes:
         return self._segments[segment].flavour.has_raft_offsets
 
 
-def has_same(damages: Sequence[DamagedRange], copies: Sequence[DamagedBytes]) -> bool:
+def has_same(damages: Sequence[DamagedRange], copies: Sequence[CopyBytes]) -> bool:
     """Return whether all copies have the same bytes in these ranges; UnreadableError."""
     for damage in damages:
         for at in range(0, damage.length, _BLOCK):
@@ -68,7 +69,7 @@ def has_same(damages: Sequence[DamagedRange], copies: Sequence[DamagedBytes]) ->
 
 
 def difference(
-    damage: DamagedRange, own: DamagedBytes, batch: CopyBatch, other: DamagedBytes
+    damage: DamagedRange, own: CopyBytes, batch: CopyBatch, other: CopyBytes
 ) -> ByteDifference | None:
     """Return where the damage first differs from a sound batch of another copy.
 
@@ -96,10 +97,24 @@ def difference(
     attributes = sound[names["attributes"] + (0 if of_redpanda else 1)]
     if attributes & CODEC_MASK:
         return ByteDifference(place, codec=codec_name(attributes & CODEC_MASK))
-    spans, _ = record.parse(memoryview(sound)[HEADER_SIZE:], batch.record_count)
-    row = int(np.searchsorted(spans.position, at - HEADER_SIZE, side="right")) - 1
-    offset = batch.base_offset + int(spans.offset_delta[row]) if len(spans) else None
-    return ByteDifference(place, record_offset=offset)
+    if of_redpanda:
+        head = redpanda_batch.parse(memoryview(sound))
+        sound = redpanda_batch.to_kafka(head, term=0) + sound[HEADER_SIZE:]
+    return ByteDifference(place, record_offset=_record_at(sound, at))
+
+
+def _record_at(sound: bytes, at: int) -> int | None:
+    """Return the offset of the record that has the byte `at` of a batch; None if none has it."""
+    chunk = records.one_batch(memoryview(sound))
+    first = int(chunk.table.base_offset[0])
+    for spans in records.batch_spans(chunk, 0):
+        if isinstance(spans, Unread) or not len(spans):
+            return None
+        ends = spans.position + spans.size
+        row = int(np.searchsorted(ends, at - HEADER_SIZE, side="right"))
+        if row < len(spans):
+            return first + int(spans.offset_delta[row])
+    return None
 
 
 def _is_same_batch(
