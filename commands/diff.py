@@ -81,9 +81,10 @@ def diff(
     The command shows where two copies first diverge (offset, leader epoch, CRC), which copy
     contains everything that the others contain, which copies are behind, which differences result
     only from compaction at different times, and where a copy is damaged, with the copies that are
-    sound there. If the newest metadata log among the DIRs contains the partition, the command also
-    shows which replicas are in sync or eligible. If a copy is damaged where another is sound, the
-    first line is the command that repairs it (logtool recover --fill-from).
+    sound there, and the record or header field of the first byte that differs. If the newest
+    metadata log among the DIRs contains the partition, the command also shows which replicas are in
+    sync or eligible. If a copy is damaged where another is sound, the first line is the command
+    that repairs it (logtool recover --fill-from).
 
     If one copy is only shorter than the other, they do not diverge, and the exit status is 0. If
     one begins later although retention did not delete its beginning, the exit status is 1.

@@ -67,7 +67,8 @@ def dump(
     log segments.
 
     Where a log is damaged, the command reports the damage and continues at the next batch that is
-    provably sound.
+    provably sound. With --records, table, Markdown, JSON and NDJSON also show the records of a
+    batch of Kafka with a wrong CRC, as far as they decode, as bad-record: any may be wrong.
 
     Examples:
       logtool dump --records --offset 4711..4800 data/orders-0

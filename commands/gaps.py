@@ -135,6 +135,12 @@ class GapChoices:
     ] = None
 
     @property
+    def asks_for_ghosts(self) -> bool:
+        """Return whether the empty batches that would fill the gaps are asked for."""
+        asked = self.ghosts or self.following or self.rounds or self.follower or self.output
+        return bool(asked)
+
+    @property
     def exact(self) -> bool:
         """Return whether records are decoded."""
         return self.level is GapLevel.RECORDS
@@ -207,8 +213,8 @@ def gaps(
 
     Redpanda calls an empty batch that fills a gap a ghost batch: its proposal for Raft recovery
     sends them to followers. A ghost batch is a header of 61 bytes that covers a range of offsets.
-    No ghost follows the last batch. --ghost-epoch selects the leader epoch of ghosts; the output
-    shows both candidates.
+    No ghost follows the last batch. A table counts ghosts with -v and with the options about them.
+    --ghost-epoch selects the leader epoch of ghosts; the output shows both candidates.
 
     For a Redpanda partition, --output names a new directory with one segment for each segment of
     PATH, and ghosts of Redpanda's own batch type between the batches. A gap before a segment is

@@ -339,7 +339,7 @@ class Report:
         self._writer = self._writer or self._make_writer()
         self._writer.close(last)
         if isinstance(self._writer, TableWriter) and self._writer.hidden:
-            self.note(_not_shown(list(self._writer.hidden)), "dim")
+            self.note(self._writer.what_is_hidden(), "dim")
         self._print_notes()
         with _writing():
             self._out.flush()
@@ -372,7 +372,8 @@ class Report:
         width = terminal.width_of(sys.stdout, wide=self.settings.wide)
         flavour = self.inputs.output_flavour if self.inputs else None
         if flavour and chosen == "table":
-            self._emit(f"{_OF_AUTOMQ if flavour == 'automq' else view.of_redpanda}\n")
+            first = _OF_AUTOMQ if flavour == "automq" else view.of_redpanda
+            self._emit(f"{fitting.folded(first, width)}\n")
         if chosen in view.lines:
             folds = width if chosen == "table" else None  # another form has readers of its own
             return LineWriter(self._emit, view.lines[chosen], folds)
@@ -398,12 +399,6 @@ class Report:
             self._progress.hide()
 
 
-def _not_shown(titles: list[str]) -> str:
-    """Return the line about columns that a terminal has no room for."""
-    names = ", ".join(titles)
-    return f"{text.count(len(titles), 'column')} not shown (--wide shows all): {names}"
-
-
 @contextlib.contextmanager
 def _writing() -> Iterator[None]:
     try:
@@ -427,7 +422,8 @@ def describe_error(obj: Object) -> str:
 
 def error(message: str) -> None:
     """Print an error message on stderr, even with -q."""
-    _stderr(f"logtool: {text.escape(expanded.shown(message))}")
+    line = f"logtool: {text.escape(expanded.shown(message))}"
+    _stderr(fitting.folded(line, terminal.width_of(sys.stderr, wide=False)))
 
 
 def trouble(message: str) -> None:

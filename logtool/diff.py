@@ -3,18 +3,19 @@
 One partition at a time is read, all its copies side by side, and some blocks of each are in memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.copies import digest
+from logtool.copies import byte_difference, digest
+from logtool.copies.byte_difference import CopyBytes
 from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
 from logtool.copies.log_dirs import LogDirDifference, built_differences, differences
 from logtool.copies.pair import Status
 from logtool.copies.sources import ListedCopy, find
-from logtool.copies.verdict import CopiesVerdict, LeaderCandidates, judge
+from logtool.copies.verdict import CopiesVerdict, DamageInCopy, LeaderCandidates, judge
 from logtool.disk import files
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats.names import CLUSTER_METADATA, FileKind, TopicPartition
@@ -119,11 +120,37 @@ class Diff:
                     standing = _standing(verdict.copies[0], self._images)
                     later = frozenset(self._may_begin_later(group))
                     verdict = replace(verdict, standing=standing, may_begin_later=later)
+                    if not self._save and verdict.wounds:
+                        verdict = self._with_bytes(verdict, group)
                     yield _with_plans(verdict)
                     if self._whole and verdict.status in (Status.SAME, Status.DAMAGED):
                         yield from self._of_indexes(group)
         except OutOfTimeError:
             return
+
+    def _with_bytes(self, verdict: CopiesVerdict, group: Sequence[ListedCopy]) -> CopiesVerdict:
+        """Return the verdict with what a comparison of damaged bytes shows.
+
+        A digest has no bytes. What cannot be read is reported where its copy is read.
+        """
+        known = {
+            str(copy.path): CopyBytes(copy.segments, self._run.budget.pace.spend)
+            for copy in group
+            if copy.listed
+        }
+        wounds = tuple(_with_difference(wound, known) for wound in verdict.wounds)
+        damages = verdict.copies[0].damages
+        same = len(verdict.copies) > 1 and all(
+            copy.path in known and _places(copy) == _places(verdict.copies[0])
+            for copy in verdict.copies
+        )
+        if same:
+            try:
+                readers = [known[copy.path] for copy in verdict.copies]
+                same = byte_difference.has_same(damages, readers)
+            except UnreadableError:
+                same = False
+        return replace(verdict, wounds=wounds, same_damage=same)
 
     def _of_indexes(
         self, group: Sequence[ListedCopy]
@@ -164,6 +191,25 @@ class Diff:
             is_explained = begins_by_row or copy.key[0] == CLUSTER_METADATA
             if is_explained or any(is_tiered(known, copy.key[0]) for known in self._images):
                 yield str(copy.path)
+
+
+def _places(copy: Copy) -> list[tuple[int, int, int]]:
+    """Return the segment, the first byte and the size of each range without a sound batch."""
+    return [(one.segment, one.position, one.length) for one in copy.damages]
+
+
+def _with_difference(wound: DamageInCopy, known: Mapping[str, CopyBytes]) -> DamageInCopy:
+    """Return damage with the first byte that differs from its sound batch, if that is known."""
+    if wound.sound is None:
+        return wound
+    copy, batch = wound.sound
+    own, other = known.get(wound.copy.path), known.get(copy.path)
+    if not own or not other:
+        return wound
+    with suppress(UnreadableError):
+        found = byte_difference.difference(wound.damage, own, batch, other)
+        return replace(wound, difference=found)
+    return wound
 
 
 def _with_plans(verdict: CopiesVerdict) -> CopiesVerdict:

@@ -27,7 +27,11 @@ _HUMP = re.compile(rf"{_BREAK.pattern}|(?<=[a-z])(?=[A-Z])")
 """The places at which such a name may be broken, too: it takes half of a terminal."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 """The parts of a painted text that a terminal does not show."""
-_COMMAND = re.compile(r": (?=logtool |kafka-[a-z-]+\.sh )")
+_PROGRAM = r"(?:logtool|kafka-[a-z-]+\.sh|kcat|printf|echo|ls|cp|mv|rm) "
+"""The beginning of a command to be copied."""
+_WHOLE = re.compile(rf"(?: {{2,}})?(?:{_PROGRAM}|# )| \S")
+"""The beginning of a line that is never folded."""
+_BEFORE_COMMAND = re.compile(rf"(?:(?<=:) | {{2,}})(?={_PROGRAM})")
 """The end of a text before a command to be copied."""
 _SILENT = {"", "0", "false"}
 """Cells that say nothing: a column of them gives way before others."""
@@ -122,9 +126,10 @@ def wrapped(value: str, width: int) -> str:
 def folded(lines: str, width: int | None, indent: int = 2) -> str:
     """Return lines of text, each folded between words, with all but its first line indented.
 
-    A line that begins with a space is a command or a table, which is left as it is: what is copied
-    from a terminal must be what was printed. No path is broken, for the same reason, and a command
-    at the end of a line stands on a line of its own.
+    A line that begins with a command, with # as a comment of a script does, or with one space as
+    the row of a chart does, is left as it is: what is copied from a terminal must be what was
+    printed. No path is broken, for the same reason, and a command at the end of a line stands on a
+    line of its own.
     """
     if width is None:
         return lines
@@ -132,14 +137,16 @@ def folded(lines: str, width: int | None, indent: int = 2) -> str:
 
 
 def _folded(line: str, width: int, indent: str) -> str:
-    if line.startswith(" ") or len(_STYLE.sub("", line)) <= width:
+    if len(_STYLE.sub("", line)) <= width or _WHOLE.match(line):
         return line
-    text, *command = _COMMAND.split(line, maxsplit=1)
+    bare = line.lstrip(" ")
+    before = line[: len(line) - len(bare)]
+    text, *command = _BEFORE_COMMAND.split(bare, maxsplit=1)
     filled = textwrap.fill(
-        f"{text}:" if command else text, width, subsequent_indent=indent, break_long_words=False,
-        break_on_hyphens=False,
+        text, width, initial_indent=before, subsequent_indent=before + indent,
+        break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
-    return f"{filled}\n{indent}{command[0]}" if command else filled
+    return f"{filled}\n{before}{indent}{command[0]}" if command else filled
 
 
 def record(titles: Sequence[str], row: Sequence[str], width: int) -> str:

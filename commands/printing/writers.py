@@ -21,6 +21,8 @@ BLOCK_CHARACTERS = 1_000_000
 holds in memory."""
 _NARROW = re.compile("[ -~\u2581-\u2588]*")
 """Text that is one column wide for each character: ASCII, and the bars of small charts."""
+_MOST_NAMED = 6
+"""Columns that the line about hidden ones names; the names of more would not be read."""
 WIDEST = 1000
 """Characters of the longest cell that others in its column are aligned with."""
 
@@ -217,6 +219,12 @@ class TableWriter:
     def close(self, summary: Object) -> None:
         """Write the rows that are left."""
         self._flush()
+
+    def what_is_hidden(self) -> str:
+        """Return the line about columns that a terminal has no room for."""
+        found = f"{text.count(len(self.hidden), 'column')} not shown (--wide shows all)"
+        named = ", ".join(self.hidden)
+        return found if len(self.hidden) > _MOST_NAMED else f"{found}: {named}"
 
     def _flush(self) -> None:
         if not self._rows:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
-from logtool.commands.views.fingerprint_tables import FINGERPRINT
-from logtool.copies.log_dirs import DifferenceKind, LogDirDifference
+from logtool.commands.views.diff_tables import COPY, DAMAGE, DIFFERENCE, DOCUMENT, PARTITION
+from logtool.copies.log_dirs import LogDirDifference
 from logtool.copies.pair import Status
 from logtool.copies.verdict import CopiesVerdict
 from logtool.diff import Diff
@@ -18,117 +18,9 @@ from logtool.exits import Exit
 from logtool.log.inputs import GivenPaths
 from logtool.log.selection import Selection
 from logtool.running.summary import ActionSummary
-from logtool.schemas.columns import JSON, Column, Kind, Table, Way
-from logtool.schemas.document import Document
-from logtool.schemas.printed import COPY_STATUSES, PAIR
+from logtool.schemas.columns import Way
+from logtool.schemas.printed import PAIR
 
-_TOPIC = Column("topic", Kind.STRING, "name of the topic")
-_NUMBER = Column("partition", Kind.INT32, "number of the partition")
-_NO_METADATA = "the log dirs have no metadata log that names the partition"
-PARTITION: Final = Table("partition", "partition", (
-    _TOPIC,
-    _NUMBER,
-    Column("copies", Kind.STRINGS, "names of the copies: the node id, or the path if the id is not "
-           "known or not unique", value="labels"),
-    Column("status", Kind.STRING, "relation of the copies to each other; with several pairs, the "
-           "worst one",
-           words=COPY_STATUSES),
-    Column("identical", Kind.BOOL, "whether all copies have the same batches, log start, log end "
-           "and leader epochs, and no damage; see the difference objects for indexes and producer "
-           "snapshots",
-           ways=JSON),
-    Column("unequal", Kind.STRINGS, "log starts, log ends, leader epochs and bytes without a sound "
-           "batch, if they differ, with the value of each copy", ways=JSON),
-    Column("diverges_at", Kind.INT64, "first offset at which two copies diverge", "offset",
-           "no two copies diverge"),
-    Column("superset", Kind.STRINGS, "copies that have all batches that any copy has"),
-    Column("behind", Kind.STRINGS, "copies that end before another copy and are the same up to "
-           "their end"),
-    Column("stuck", Kind.STRINGS, "copies in behind that do not catch up by following, because a "
-           "batch that they lack has a larger leader epoch than a later batch"),
-    Column("without_beginning", Kind.STRINGS, "copies that begin later than another, although "
-           "their leader epochs begin before: retention did not delete their beginning"),
-    Column("damaged", Kind.STRINGS, "copies with damage; an unfinished append does not count"),
-    Column("unfilled", Kind.INT64, "damaged ranges that no other copy can fill; an unfinished "
-           "append does not count", "count"),
-    Column("in_sync", Kind.NUMBERS, "node ids of the in-sync replicas in the newest metadata log "
-           "of the log dirs", null=_NO_METADATA),
-    Column("eligible", Kind.NUMBERS, "node ids of the eligible leader replicas in the newest "
-           "metadata log of the log dirs", null=_NO_METADATA),
-    Column("fixes", Kind.STRINGS, "command lines that repair damaged or incomplete copies from "
-           "other copies that are local directories"),
-), note="The result for one partition; the objects of its copies, pairs and damage follow.",
-    type="partition", made_from="logtool.copies.verdict:CopiesVerdict")  # fmt: skip
-COPY: Final = Table("copy", "copy of a partition", (
-    _TOPIC,
-    _NUMBER,
-    Column("copy", Kind.STRING, "name of the copy, as in the partition object", value="label"),
-    Column("node", Kind.INT32, "id of the node of the copy", null="not known"),
-    Column("path", Kind.STRING, "the partition dir that was read"),
-    Column("topic_id", Kind.STRING, "topic id in partition.metadata of the copy",
-           null="there is no partition.metadata"),
-    Column("log_start_offset", Kind.INT64, "start of the log", "offset", value="log_start"),
-    Column("log_end_offset", Kind.INT64, "end of the log", "offset", value="log_end"),
-    Column("high_watermark", Kind.INT64, "checkpointed high watermark", "offset",
-           "not known"),
-    Column("segments", Kind.INT64, "segments", "count"),
-    Column("batches", Kind.INT64, "sound batches", "count", value="tally.batches"),
-    Column("records", Kind.INT64, "records in the sound batches", "count"),
-    Column("bytes", Kind.INT64, "bytes of the .log files", "bytes"),
-    Column("leader_epochs", Kind.PAIRS, "leader epochs in leader-epoch-checkpoint, each with its "
-           "first offset, in order", value="epochs"),
-    Column("batch_epochs", Kind.PAIRS, "leader epochs in the batches, each with its first offset, "
-           "in order"),
-    Column("compaction_hints", Kind.STRINGS, "signs that the copy was compacted",
-           words=("cleaner-checkpoint", "delete-horizons", "partial-batches")),
-    Column("damaged_ranges", Kind.INT64, "damaged ranges; an unfinished append does not count",
-           "count"),
-), note="One copy of the partition.", type="copy",
-    made_from="logtool.copies.copy:Copy")  # fmt: skip
-_LOSES_NONE = "no offset is missing because of the damage"
-DAMAGE: Final = Table("damage", "damaged range of a copy", (
-    Column("topic", Kind.STRING, "name of the topic", value="copy.topic"),
-    Column("partition", Kind.INT32, "number of the partition", value="copy.partition"),
-    Column("copy", Kind.STRING, "name of the copy, as in the partition object", value="copy.label"),
-    Column("path", Kind.STRING, "the partition dir", value="copy.path"),
-    Column("segment", Kind.INT64, "base offset of the segment", "offset", value="damage.segment"),
-    Column("position", Kind.INT64, "byte in the .log where the damage begins", "byte",
-           value="damage.position"),
-    Column("length", Kind.INT64, "size of the damage in bytes", "bytes", value="damage.length"),
-    Column("reason", Kind.STRING, "kind of damage", value="damage.reason"),
-    Column("message", Kind.STRING, "description of the damage", value="damage.message"),
-    Column("torn_tail", Kind.BOOL, "whether the damage is an unfinished append, which a kill "
-           "leaves",
-           value="damage.tail"),
-    Column("first_offset", Kind.INT64, "first offset that is missing because of the damage",
-           "offset",
-           _LOSES_NONE),
-    Column("last_offset", Kind.INT64, "last offset that is missing because of the damage", "offset",
-           f"{_LOSES_NONE}, or the last is not known"),
-    Column("filled_by", Kind.STRINGS, "copies in which all these offsets are sound"),
-    Column("partly_filled_by", Kind.STRINGS, "copies in which some of these offsets are sound",
-           value="partly_by"),
-), note="A range of bytes without a sound batch, and the copies in which the missing offsets are "
-        "sound.",
-    type="damage", made_from="logtool.copies.verdict:DamageInCopy")  # fmt: skip
-DIFFERENCE: Final = Table("difference", "difference between two log dirs", (
-    Column("kind", Kind.STRING, "kind of the difference; absent: only one log dir has it; rows: "
-           "the rows of a checkpoint differ; properties: values of meta.properties differ; bytes: "
-           "files differ", words=tuple(DifferenceKind)),
-    Column("path", Kind.PATH, "the file or directory, in the log dir that has it"),
-    Column("other", Kind.PATH, "its place in the other log dir"),
-    Column("count", Kind.INT64, "rows, properties or files that differ", "count"),
-    Column("message", Kind.STRING, "description of the difference"),
-    Column("position", Kind.INT64, "first byte that differs", "byte",
-           "the file was not compared byte by byte"),
-), note="A file or directory that differs between two copies or log dirs, or that only one has; "
-        "only with --identical.",
-    type="difference", made_from="logtool.copies.log_dirs:LogDirDifference")  # fmt: skip
-DOCUMENT: Final = Document(
-    name="diff",
-    title="Objects that logtool diff prints",
-    tables=(PARTITION, COPY, PAIR, DAMAGE, DIFFERENCE, FINGERPRINT),
-)
 SCHEMA = DOCUMENT.schema
 _PAIR = columns(*PAIR.names(Way.CSV))
 _PARTITION = keep(
@@ -269,6 +161,9 @@ class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
         found = f"NOT IDENTICAL: {' and '.join(parts) or '0 partitions'}"
         if not parts and self._summary.complete:
             found = "all copies are identical"
+            if damaged := self._found.get(Status.DAMAGED, 0):
+                number = text.count(damaged, "partition")
+                found += f", and all have the same damage in {number}"
         given = self._report.inputs
         also = ""
         if self._job.whole_log_dirs:
@@ -311,6 +206,8 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
         line += f", except for {text.escape('; '.join(obj['unequal']))}"
     if obj["diverges_at"] is not None:
         line += f" at offset {obj['diverges_at']}"
+    if obj["same_damage"]:
+        line += ", with the same bytes in all copies"
     if obj["superset"] and len(obj["superset"]) < len(obj["copies"]):
         line += f"; complete: {_names(obj['superset'])}"
     if obj["behind"]:
@@ -331,11 +228,23 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
     if obj["unfilled"]:
         line += f"; {text.count(obj['unfilled'], 'range')} that no copy can fill"
     if obj["in_sync"] is not None:
-        nodes = ", ".join(map(str, obj["in_sync"])) or "no broker"
-        line += f"; in sync according to the metadata log: {nodes}"
-    if obj["eligible"]:
-        line += f"; eligible as leaders: {', '.join(map(str, obj['eligible']))}"
+        line += f"; according to the metadata log {_candidates(obj['in_sync'], obj['eligible'])}"
     return "\n  next: ".join([line, *map(text.escape, obj["fixes"])])
+
+
+def _candidates(in_sync: Sequence[int], eligible: Sequence[int]) -> str:
+    """Return which brokers may lead without loss: those of the ISR, else those of the ELR."""
+    if not in_sync and not eligible:
+        return "the ISR and the ELR are empty"
+    said = "no broker is in the ISR"
+    if in_sync:
+        said = f"the ISR is {', '.join(map(str, in_sync))}"
+    if eligible:
+        one = len(eligible) == 1
+        who = f"{'broker' if one else 'brokers'} {', '.join(map(str, eligible))}"
+        verb = "is an eligible leader replica" if one else "are eligible leader replicas"
+        said += f"; {who} {verb} (ELR), with all committed records"
+    return said
 
 
 def _copy(obj: Object) -> str:
@@ -404,10 +313,25 @@ def _damage(obj: Object) -> str:
     last = "the end" if obj["last_offset"] is None else obj["last_offset"]
     line += f"; {text.offsets(obj['first_offset'], last)}"
     if obj["filled_by"]:
-        return f"{line}, sound in {_names(obj['filled_by'])}"
+        return f"{line}, sound in {_names(obj['filled_by'])}{_difference(obj)}"
     if obj["partly_filled_by"]:
-        return f"{line}, partly sound in {_names(obj['partly_filled_by'])}"
+        return f"{line}, partly sound in {_names(obj['partly_filled_by'])}{_difference(obj)}"
     return f"{line}, sound in no other copy"
+
+
+def _difference(obj: Object) -> str:
+    """Return the first byte that differs from a sound copy; nothing if it is not known."""
+    if obj["differs_at"] is None:
+        return ""
+    place = ""
+    if obj["header_field"] is not None:
+        place = f", in the field {obj['header_field']} of the header of the batch"
+    elif obj["record_offset"] is not None:
+        place = f", in the record at offset {obj['record_offset']}"
+    elif obj["differs_in_codec"] is not None:
+        place = f"; the batch is compressed ({obj['differs_in_codec']}), so no record can be named"
+    other = text.escape(obj["differs_from"])
+    return f"; first byte that differs from {other}: {obj['differs_at']}{place}"
 
 
 def _names(labels: Sequence[str]) -> str:

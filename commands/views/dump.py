@@ -38,6 +38,8 @@ from logtool.schemas.columns import Way
 if TYPE_CHECKING:
     from logtool.commands.printing.dump_parquet import ParquetFile  # with pyarrow
 
+_SHOW_BAD_RECORDS = ("table", "markdown", "json", "ndjson")
+"""Formats in which a record of a batch with a wrong CRC cannot be taken for a sound one."""
 _COUNT_ROWS = columns("type", *COUNT.names(Way.CSV))
 _COUNT_TABLE = keep((
     TableColumn("topic", lambda obj: obj["topic"]),
@@ -152,7 +154,9 @@ def _asked(
     )
     is_export = settings.format in dump_export.FORMATS
     compares = selectors.once or selectors.missing_in is not None
-    if selectors.count or compares or selectors.any_given or is_export:
+    selects = selectors.count or compares or selectors.any_given or is_export
+    bad_records = shown.records and not selects and settings.format in _SHOW_BAD_RECORDS
+    if selects:
         shown = replace(shown, records=True)
     takes_bytes = selectors.count or is_export or settings.format == "parquet"
     timestamps, meaning = EVERYTHING, None
@@ -167,6 +171,7 @@ def _asked(
         max_batch_memory=parsing.parse_batch_memory(shown.max_batch_memory),
         decode=shown.decodes and not takes_bytes,
         secrets=shown.secrets,
+        bad_records=bad_records,
     )
     return _DumpRequest(settings, inputs.with_buckets(), shown, selectors, chosen, pace), meaning
 

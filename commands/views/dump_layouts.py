@@ -107,6 +107,11 @@ RECORD: Columns = (
     TableColumn("value", lambda o: "" if o["control"] else _shown(o["value"]), kept=True),
     TableColumn("headers", _headers),
 )
+BAD_RECORD: Columns = (
+    RECORD[0],
+    TableColumn("state", lambda _: "may be wrong", kept=True),
+    *RECORD[1:],
+)
 REDPANDA_BATCH: Columns = (
     *columns("position", "size", "batch_type", "term", "raft_base_offset", "raft_last_offset"),
     *columns("kafka_base_offset"),
@@ -180,8 +185,8 @@ class Layouts:
         kind = obj["type"]
         if kind == "batch":
             return text.escape(batch_line(obj)) if self._records else BATCH
-        if kind == "record":
-            return RECORD
+        if kind in ("record", "bad-record"):
+            return RECORD if kind == "record" else BAD_RECORD
         if kind == "schema-use":
             return _SCHEMA_USE
         if kind == "entry" and obj["kind"] == "redpanda-segment":

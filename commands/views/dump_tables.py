@@ -88,6 +88,11 @@ DOCUMENT: Final = Document(
                  "the fields may be wrong."),
         _printed(tables.ALL["records"], "record", "One record; only records of magic 0 and 1 have "
                  "a crc."),
+        replace(
+            _printed(tables.ALL["records"], "bad-record", "With --records: a record of a batch "
+                     "with a wrong CRC, as far as the batch decodes. Any part of it may be wrong."),
+            type="bad-record",
+        ),
         *(_printed(table, f"entry-{table.name}") for table in _ENTRIES),
         COUNT,
         TOTAL,

@@ -1,6 +1,7 @@
 """The view of the catalogue of findings: a list of all entries, or a page about one."""
 
 import difflib
+import shutil
 import textwrap
 from typing import Final
 
@@ -17,7 +18,8 @@ from logtool.schemas.columns import Column, Kind, Table, Way
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
-WIDTH = 88
+WIDEST = 88
+"""Columns of a page, at most: longer lines are hard to read."""
 
 _RULE = Table("rule", "code of a finding", (
     Column("code", Kind.STRING, "code of the finding", pattern=FINDING["code"].pattern),
@@ -89,10 +91,12 @@ def _page(obj: Object) -> str:
 
 
 def _filled(paragraphs: str) -> str:
+    """Return paragraphs as wide as the terminal; 80 columns wide without a terminal."""
+    width = min(WIDEST, shutil.get_terminal_size().columns)
     filled = [
         textwrap.fill(
             " ".join(p.split()),
-            WIDTH,
+            width,
             initial_indent="  ",
             subsequent_indent="  ",
             break_long_words=False,

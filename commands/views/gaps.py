@@ -63,7 +63,8 @@ def run(
 ) -> Exit:
     """Print the gaps of all partitions, and the sums of each topic; return the exit status."""
     settings, summary, given = printing.settings(), ActionSummary(), inputs.with_buckets()
-    report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
+    view = make(settings, ghosts=settings.verbose or shown.asks_for_ghosts)
+    report = Report(settings=settings, view=view, summary=summary, inputs=given)
     shown.check()
     wanted, limits = _wanted(shown, inputs.broker), running.run(report)
     job = Gaps(given.paths, wanted, selection=given.selection, run=limits, flavour=given.flavour)
@@ -101,13 +102,13 @@ def _results(
     yield from job
 
 
-def make(settings: OutputSettings) -> View:
-    """Return the view of ``gaps``."""
+def make(settings: OutputSettings, *, ghosts: bool) -> View:
+    """Return the view of ``gaps``; with `ghosts`, tables count the batches that fill gaps."""
     return View(
         schema=DOCUMENT.schema,
         columns=_GAP_COLUMNS,
         layout=lambda obj: _MARKDOWN.get(obj["type"]),
-        lines={"table": lambda obj: _lines(obj, settings)},
+        lines={"table": lambda obj: _lines(obj, settings, ghosts=ghosts)},
         row_types=frozenset({"gap"}),
         sparse=True,
     )
@@ -233,14 +234,14 @@ def _stored(path: Path, size: int, ghosts: int) -> str:
     return f"{path}: {text.size(size)}, without {left}, which a follower counts but does not store"
 
 
-def _lines(obj: Object, settings: OutputSettings) -> str | None:
+def _lines(obj: Object, settings: OutputSettings, *, ghosts: bool) -> str | None:
     kind = obj["type"]
     if kind in ("partition", "topic") and not (obj["reasons"] or settings.verbose):
         return None
     if kind == "partition":
-        return _partition(obj)
+        return _partition(obj, ghosts=ghosts)
     if kind == "topic":
-        return _topic(obj)
+        return _topic(obj, ghosts=ghosts)
     if kind == "gap":
         return _gap(obj, settings) if obj["loss"] or settings.verbose else None
     if kind == "ghost":
@@ -259,9 +260,9 @@ def _lines(obj: Object, settings: OutputSettings) -> str | None:
     return None
 
 
-def _partition(obj: Object) -> str:
+def _partition(obj: Object, *, ghosts: bool) -> str:
     extent = text.extent(obj["log_start_offset"], obj["log_end_offset"])
-    line = f"{text.escape(obj['path'])}: {extent}, {_counts(obj)}"
+    line = f"{text.escape(obj['path'])}: {extent}, {_counts(obj, ghosts=ghosts)}"
     if obj["kafka_offsets_unknown"]:
         line += f"\n  Kafka offsets are not known: {obj['kafka_offsets_unknown']}"
     elif obj["kafka_offsets_from"]:
@@ -275,14 +276,14 @@ def _partition(obj: Object) -> str:
     return line
 
 
-def _topic(obj: Object) -> str | None:
+def _topic(obj: Object, *, ghosts: bool) -> str | None:
     if obj["partitions"] < 2:
         return None
     partitions = text.count(obj["partitions"], "partition")
-    return f"topic {text.escape(obj['topic'])}: {partitions}, {_counts(obj)}"
+    return f"topic {text.escape(obj['topic'])}: {partitions}, {_counts(obj, ghosts=ghosts)}"
 
 
-def _counts(obj: Object) -> str:
+def _counts(obj: Object, *, ghosts: bool) -> str:
     parts = [f"{obj['visible']:,} visible"]
     if obj["aborted"]:
         parts[0] += f" ({obj['aborted']:,} aborted)"
@@ -293,13 +294,15 @@ def _counts(obj: Object) -> str:
         f"{reason} {counts['offsets']:,} in {text.count(counts['gaps'], 'gap')}"
         for reason, counts in obj["reasons"].items()
     )
-    if obj["ghosts"]:
-        ghosts = f"{text.count(obj['ghosts'], 'ghost')} of {text.size(obj['ghost_bytes'])}"
-        by_rfc = f"{text.size(obj['ghost_bytes_by_rfc'])} by the RFC"
-        share = f"{obj['ghost_share'] * 100:.2f} % of the log"
-        details += f"; {ghosts} ({by_rfc}), {share}, would fill the gaps"
+    if obj["ghosts"] and ghosts:
+        number = text.count(obj["ghosts"], "empty ghost batch", "empty ghost batches")
+        details += (
+            f"; a follower of Redpanda would get {number} in place of the gaps, "
+            f"{text.size(obj['ghost_bytes'])} ({text.size(obj['ghost_bytes_by_rfc'])} by the RFC), "
+            f"{obj['ghost_share'] * 100:.2f} % of the log"
+        )
         if obj["ghosts_of_losses"]:
-            details += f", {obj['ghosts_of_losses']:,} of these ghosts in gaps that may mean loss"
+            details += f"; {obj['ghosts_of_losses']:,} of them in gaps that may mean loss"
     return ", ".join(parts) + (f": {details}" if details else "")
 
 

@@ -151,13 +151,13 @@ def sparkline(values: Sequence[int], width: int = _SPARK_WIDTH) -> str:
 
 
 def histogram(sizes: Sequence[Mapping[str, int]]) -> str:
-    """Return the batch sizes as lines of bars."""
+    """Return the batch sizes as lines of bars, whose first space keeps them from being folded."""
     most = max((size["batches"] for size in sizes), default=0)
     lines = []
     for size in sizes:
         count = size["batches"]
         bar = "█" * -(-count * _BAR_WIDTH // most) if count else ""
-        lines.append(f"  < {text.size(size['below']):>9}  {count:>12,}  {bar}".rstrip())
+        lines.append(f" < {text.size(size['below']):>9}  {count:>12,}  {bar}".rstrip())
     return "\n".join(["batches by size", *lines])
 
 

@@ -36,10 +36,10 @@ _GROUP = keep(columns(
     "topic", "partition", "in_sync", "in_sync_from", "expected_high_watermark", "committed_offset",
     "furthest", "assumed_leader", "acknowledged_lost", "may_be_lost",
 ), "topic", "partition", "assumed_leader", "acknowledged_lost", "may_be_lost")  # fmt: skip
-_TRUNCATION = columns(
+_TRUNCATION = keep(columns(
     "topic", "partition", "leader", "follower", "log_end_offset", "by_high_watermark",
     "diverges_from", "by_leader_epoch", "removed_by_leader_epoch", "acknowledged_lost",
-)  # fmt: skip
+), "topic", "partition", "follower", "by_leader_epoch", "acknowledged_lost")  # fmt: skip
 _CHOICE = keep(columns(
     *(name for name in CHOICE.names(Way.CSV) if name != "path"),
 ), "topic", "partition", "node", "election", "acknowledged_lost", "may_be_lost")  # fmt: skip
@@ -55,8 +55,7 @@ _LAYOUTS = {
     "finding": _FINDING,
 }  # fmt: skip
 _TITLES = {
-    "group": "Replicas together; expected_high_watermark is the smallest log end of the in-sync "
-    "replicas:",
+    "group": "Replicas together:",
     "truncation": "Truncation if the assumed leader led:",
     "choice": "Possible next leaders, and the loss with each:",
     "finding": "Findings:",

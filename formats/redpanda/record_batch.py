@@ -44,7 +44,7 @@ from logtool.lazy_dataclass import dataclass
 
 HEADER = struct.Struct("<IiqbIhiqqqhii")
 HEADER_SIZE = HEADER.size
-_HEADERS = np.dtype(
+HEADERS = np.dtype(
     [
         ("header_crc", "<u4"),
         ("size", "<i4"),
@@ -61,6 +61,7 @@ _HEADERS = np.dtype(
         ("record_count", "<i4"),
     ]
 )
+"""The same fields as `HEADER`, by name."""
 HEADER_CRC_SIZE = 4
 """Bytes in front of those that ``header_crc`` covers."""
 
@@ -258,7 +259,7 @@ def put_headers(data: bytearray, positions: Column, table: BatchTable, base_offs
     The batches of `table` begin at `positions` (int64) in `data`, and get `base_offset` (int64) and
     the type `RAFT_DATA`; their fields are those of the headers that are overwritten.
     """
-    headers = np.empty(len(table), _HEADERS)
+    headers = np.empty(len(table), HEADERS)
     for name in _OF_TABLE:
         headers[name] = getattr(table, name)
     headers["base_offset"] = base_offset
@@ -271,7 +272,7 @@ def put_headers(data: bytearray, positions: Column, table: BatchTable, base_offs
     ]
     # Every byte begins a header here; the batches do not overlap.
     count = max(len(data) - HEADER_SIZE + 1, 0)
-    everywhere = np.ndarray((count,), _HEADERS, data, strides=(1,))
+    everywhere = np.ndarray((count,), HEADERS, data, strides=(1,))
     everywhere[positions] = headers
 
 

@@ -6,7 +6,8 @@ from itertools import zip_longest
 
 import numpy as np
 
-from logtool.copies.batches import CopyBatches, DamagedRange
+from logtool.copies.batches import CopyBatch, CopyBatches, DamagedRange
+from logtool.copies.byte_difference import ByteDifference
 from logtool.copies.compare import Pairs
 from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.merge import stretches
@@ -24,6 +25,36 @@ class DamageInCopy:
     damage: DamagedRange
     filled_by: tuple[str, ...]
     partly_by: tuple[str, ...]
+    sound: tuple[Copy, CopyBatch] | None = None
+    """The first sound batch at these offsets in another copy, and that copy; None without one."""
+    difference: ByteDifference | None = None
+    """First byte that differs from that batch; None unless the damage begins with a batch of the
+    same offset and size, and the bytes of both copies are at hand."""
+
+    @property
+    def differs_from(self) -> str | None:
+        """Return the name of the copy with which the bytes were compared; None without one."""
+        return self.sound[0].label if self.sound and self.difference else None
+
+    @property
+    def differs_at(self) -> int | None:
+        """Return the byte of the log that differs first from that copy; None if not known."""
+        return self.difference.position if self.difference else None
+
+    @property
+    def header_field(self) -> str | None:
+        """Return the field of the header of the batch that has this byte; None without one."""
+        return self.difference.header_field if self.difference else None
+
+    @property
+    def record_offset(self) -> int | None:
+        """Return the offset of the record that has this byte; None if it is not known."""
+        return self.difference.record_offset if self.difference else None
+
+    @property
+    def differs_in_codec(self) -> str | None:
+        """Return the codec of the records that have this byte; None if they have none."""
+        return self.difference.codec if self.difference else None
 
     @property
     def first_offset(self) -> int | None:
@@ -66,6 +97,8 @@ class CopiesVerdict:
     planned: Mapping[str, int] = field(default_factory=dict)
     """Numbers of ranges that these commands leave unfilled, by the name of each copy for which
     `recover` was planned."""
+    same_damage: bool = False
+    """True if all copies have the same bytes without a sound batch, at the same places."""
 
     @property
     def diverges_at(self) -> int | None:
@@ -115,11 +148,12 @@ class CopiesVerdict:
 
     @property
     def identical(self) -> bool:
-        """Return whether all copies have the same batches, and no damage.
+        """Return whether all copies have the same batches, and no damage or the same.
 
         Leader epochs and log start are compared too; indexes and producer snapshots are not.
         """
-        return self.status is Status.SAME and not self.unequal
+        is_same = self.pairs and all(pair.status is Status.SAME for pair in self.pairs)
+        return bool(is_same) and not self.unequal
 
     @property
     def unequal(self) -> tuple[str, ...]:
@@ -130,7 +164,7 @@ class CopiesVerdict:
             "leader epochs": _first_different([copy.epochs for copy in self.copies]),
         }
         differ = {name: found for name, found in values.items() if len(set(found)) > 1}
-        if any(copy.damages for copy in self.copies):
+        if not self.same_damage and any(copy.damages for copy in self.copies):
             differ["bytes without a sound batch"] = [
                 sum(damage.length for damage in copy.damages) for copy in self.copies
             ]
@@ -268,6 +302,8 @@ class StoredRange:
     """First offset of the first of these batches."""
     last: int
     """Last offset of the last of these batches."""
+    batch: CopyBatch
+    """The first of these batches."""
     gapless: bool = True
 
     def add(self, rows: CopyBatches) -> None:
@@ -318,7 +354,7 @@ class Fillings:
         if not len(rows):
             return
         begin = int(rows.base_offset[0])
-        stored = self._stored.setdefault((at, number), StoredRange(begin, begin - 1))
+        stored = self._stored.setdefault((at, number), StoredRange(begin, begin - 1, rows.batch(0)))
         stored.add(rows)
 
     def stored(self, damage: int, copy: int) -> StoredRange | None:
@@ -333,6 +369,7 @@ class Fillings:
         for at, damage in enumerate(copy.damages):
             full: list[str] = []
             partly: list[str] = []
+            sound: tuple[Copy, CopyBatch] | None = None
             wound = DamageInCopy(copy=copy, damage=damage, filled_by=(), partly_by=())
             for number in self._numbers if wound.damage.loses else ():
                 pair = pairs.get((min(own, number), max(own, number)))
@@ -341,7 +378,8 @@ class Fillings:
                     filled = _fills(copies[number], damage, pair, stored)
                     if filled is not None:
                         (full if filled else partly).append(copies[number].label)
-            yield replace(wound, filled_by=tuple(full), partly_by=tuple(partly))
+                        sound = sound or (copies[number], stored.batch)
+            yield replace(wound, filled_by=tuple(full), partly_by=tuple(partly), sound=sound)
 
 
 def _fills(other: Copy, damage: DamagedRange, pair: CopyPair, stored: StoredRange) -> bool | None:

@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from logtool.dump import bad_batch
 from logtool.dump.blocks import Origin
-from logtool.dump.log import batch_objects
-from logtool.dump.records import Object, error_object, read_records
-from logtool.errors import FormatError
+from logtool.dump.records import Object, error_object
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MIN_ENTRY_SIZE
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.formats.redpanda import record_batch as redpanda_batch
-from logtool.log.records import one_batch
 
 _MAGIC_AT = 16
 _LEAST_LEGACY = 26
@@ -37,7 +35,7 @@ def decode(
     if term is not None:
         yield from _of_redpanda(origin, data, position, limit, term)
         return
-    at = 0
+    at, hides = 0, origin.topic == CLUSTER_METADATA
     while at < len(data):
         left = data[at:]
         magic = left[_MAGIC_AT] if len(left) > _MAGIC_AT else -1
@@ -49,7 +47,7 @@ def decode(
         size = LOG_OVERHEAD + int.from_bytes(left[8:LOG_OVERHEAD], "big", signed=True)
         believed = MIN_ENTRY_SIZE <= size <= len(left)
         entry = left[:size] if believed else left
-        for obj in _batch(origin, entry, position + at, limit):
+        for obj in bad_batch.objects(origin, entry, position + at, limit, hides=hides):
             yield _marked(obj)
         at += len(entry)
 
@@ -58,7 +56,7 @@ def _of_redpanda(
     origin: Origin, data: memoryview, position: int, limit: int, term: int
 ) -> Iterator[Object]:
     """Yield the objects for a segment of Redpanda; Kafka offsets are not known behind damage."""
-    at = 0
+    at, hides = 0, origin.topic == CLUSTER_METADATA
     while at < len(data):
         left = data[at:]
         if len(left) < HEADER_SIZE or not any(left[:HEADER_SIZE]):
@@ -70,36 +68,11 @@ def _of_redpanda(
         as_kafka = redpanda_batch.to_kafka(replace(header, size=len(entry)), term=term)
         kind = {"batch_type": redpanda_batch.type_name(header.type)}
         body = memoryview(as_kafka + entry[HEADER_SIZE:])
-        for obj in _batch(origin, body, position + at, limit):
+        for obj in bad_batch.objects(origin, body, position + at, limit, hides=hides):
             if obj["type"] == "record":
                 obj |= {"offset": None, "raft_offset": obj["offset"]}
             yield _marked(obj if obj["type"] == "error" else obj | kind)
         at += len(entry)
-
-
-def _batch(origin: Origin, entry: memoryview, position: int, limit: int) -> Iterator[Object]:
-    """Yield a batch that takes all of `entry`, and the records that decode."""
-    chunk = one_batch(entry, position)
-    (batch,) = batch_objects(origin, chunk.table)
-    yield batch | {"crc_valid": False}
-    hides = origin.topic == CLUSTER_METADATA
-    try:
-        for obj in read_records(batch, chunk, 0, limit):
-            yield _starred(obj) if hides and obj["type"] == "record" else obj
-    except (FormatError, ValueError, OverflowError) as error:
-        text = f"the remaining records do not decode: {error}"
-        yield error_object(origin.path, "damaged", text, position, len(entry))
-
-
-def _starred(record: Object) -> Object:
-    """Return a record with as many stars as its keys, values and headers have bytes."""
-    headers = [(_stars(key), _stars(value)) for key, value in record["headers"]]
-    pair = {name: _stars(record[name]) for name in ("key", "value")}
-    return record | pair | {"headers": headers}
-
-
-def _stars(data: bytes | None) -> bytes | None:
-    return None if data is None else b"*" * len(data)
 
 
 def _marked(obj: Object) -> Object:

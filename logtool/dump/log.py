@@ -50,6 +50,8 @@ class Filter:
     """True if records of brokers' own topics get their decoded fields, in ``decoded``."""
     secrets: bool = False
     """True if decoded fields and values may contain passwords and keys."""
+    bad_records: bool = False
+    """True if a batch with a wrong CRC is followed by its records, as `BAD_RECORD`."""
 
     @property
     def every_record(self) -> bool:
@@ -240,7 +242,7 @@ def _with_records(batch: Object, records: Iterator[Object], chosen: Filter) -> I
         yield batch
     pending: Object | None = None if chosen.every_record else batch
     for obj in records:
-        if obj["type"] == "record" and not _record_wanted(obj, chosen):
+        if obj["type"] == "record" and not is_wanted(obj, chosen):
             continue
         if pending:
             yield pending
@@ -248,7 +250,8 @@ def _with_records(batch: Object, records: Iterator[Object], chosen: Filter) -> I
         yield obj
 
 
-def _record_wanted(obj: Object, chosen: Filter) -> bool:
+def is_wanted(obj: Object, chosen: Filter) -> bool:
+    """Return whether a record matches."""
     offset, time = obj["offset"], obj["timestamp_ms"]
     if not chosen.offsets.overlaps(offset, offset) or not chosen.content.holds(obj):
         return False

@@ -1,9 +1,10 @@
 """`dump`: everything that the files of a data directory hold, as plain dicts in file order.
 
 Objects have a ``type``: ``file`` before the content of each file, ``batch`` and ``record`` of logs
-and KRaft snapshots, ``entry`` of the other files, ``error`` for bytes that cannot be shown. Records
-hold their keys, values and headers as bytes; `logtool.dump.values.show_record` turns those into
-text. Where the caller can take them, blocks of columns stand for batches and their records.
+and KRaft snapshots, ``bad-record`` of batches with a wrong CRC, ``entry`` of the other files,
+``error`` for bytes that cannot be shown. Records hold their keys, values and headers as bytes;
+`logtool.dump.values.show_record` turns those into text. Where the caller can take them, blocks of
+columns stand for batches and their records.
 `Count` yields how many records a dump would print, without printing one.
 """
 
@@ -15,19 +16,21 @@ from typing import TYPE_CHECKING
 
 from logtool.disk import files
 from logtool.disk.files import LogFile
+from logtool.dump import bad_batch
+from logtool.dump.bad_batch import REST
 from logtool.dump.blocks import Block, Origin
 from logtool.dump.files import LOG_KINDS, REDPANDA_KINDS, Input, find_inputs
-from logtool.dump.log import Filter, dump_chunk
+from logtool.dump.log import Filter, dump_chunk, is_wanted
 from logtool.dump.records import LIMIT, Object
 from logtool.dump.selecting import ANY_CONTENT
 from logtool.dump.state import FileEntries, entry, kind_name, problems
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names
-from logtool.formats.names import FileKind
+from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
-from logtool.log.chunk import Chunk
+from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
@@ -118,7 +121,8 @@ class Dump:
             elif item["type"] == "error" and item["reason"] == LIMIT:
                 self.summary.unreadable += 1  # which says nothing about damage
             elif item["type"] == "error":
-                self.summary.severities[Severity.ERROR] += 1
+                # The damage of the batch has an error of its own.
+                self.summary.severities[Severity.ERROR] += item["reason"] != REST
             elif item["type"] != "file":
                 is_record = item["type"] == "record"
                 self._found(is_record)
@@ -288,6 +292,25 @@ class Dump:
                         yield head
                         head = None
                     yield obj
+                    if chunk.damage and self.chosen.bad_records and not isinstance(obj, Block):
+                        yield from self._bad_records(item, origin, file, obj)
+
+    def _bad_records(
+        self, item: Input, origin: Origin, file: LogFile, batch: Object
+    ) -> Iterator[Object]:
+        """Yield the matching records of a batch with a wrong CRC, and the error for the others."""
+        if batch["type"] != "batch" or batch["crc_valid"] or batch["size"] > LARGEST_BUFFERED_BATCH:
+            return
+        if self.chosen.producer_id not in (None, batch["producer_id"]):
+            return
+        of_metadata = item.name.kind is not FileKind.LOG or item.topic == CLUSTER_METADATA
+        data = memoryview(file.read(batch["position"], batch["size"]))
+        for obj in bad_batch.records(
+            origin, data, batch["position"], self.chosen.max_batch_memory,
+            hides=of_metadata and not self.chosen.secrets,
+        ):  # fmt: skip
+            if obj["type"] == "error" or is_wanted(obj, self.chosen):
+                yield obj
 
     def _count(self, path: Path, chunk: Chunk) -> None:
         table = chunk.table

@@ -62,7 +62,7 @@ def show_bytes(data: bytes | None, values: Values) -> dict[str, Any] | None:
 
 def show_record(obj: Mapping[str, Any], values: Values) -> Mapping[str, Any]:
     """Return an object of a dump ready for JSON: only records hold bytes."""
-    if obj["type"] != "record":
+    if obj["type"] not in ("record", "bad-record"):
         return obj
     shown = {name: value for name, value in obj.items() if name != "decoded"}
     decoded = obj.get("decoded")

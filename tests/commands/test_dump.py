@@ -245,7 +245,7 @@ def test_damage_is_printed_in_its_place_and_the_dump_goes_on(objects, damaged_lo
         "file",
         *["batch"] + ["record"] * 3,
         "error",
-        "batch",
+        *["batch"] + ["bad-record"] * 3,
         *["batch"] + ["record"] * 3,
     ]
     (error,) = of_type("error", found)

@@ -1,4 +1,5 @@
 import pytest
+from terminal import LOGTOOL, shown_on
 
 from logtool.findings import REACTIONS, catalogue
 
@@ -48,3 +49,15 @@ def test_the_object_of_a_code_has_each_reaction_as_a_key(run):
     said = catalogue()["batch/crc"].broker_does
     assert {role: obj[role] for role in REACTIONS if obj[role] is not None} == said
     assert set(said) == set(REACTIONS)
+
+
+@pytest.mark.parametrize(("width", "widest"), [(60, 60), (80, 80), (200, 88)])
+def test_a_page_is_as_wide_as_the_terminal_up_to_88_columns(child_environment, width, widest):
+    status, shown = shown_on(width, [LOGTOOL, "explain", "batch/crc"], child_environment())
+    longest = max(map(len, shown.split("\n")))
+    assert (status, widest - 8 < longest <= widest) == (0, True)
+
+
+def test_a_page_in_a_pipe_is_80_columns_wide(spawn):
+    longest = max(map(len, spawn("explain", "batch/crc").lines))
+    assert 72 < longest <= 80

@@ -107,6 +107,15 @@ def test_markdown_and_json_say_the_same(run, holed):
     assert gap["evidence"] in run("gaps", "-f", "markdown", holed).stdout
 
 
+def test_a_table_counts_ghosts_only_where_they_are_asked_for(run, holed):
+    plain, verbose, asked = (run("gaps", *more, holed) for more in ((), ("-v",), ("--ghosts",)))
+    counted = ["ghost batch in" in one.stdout for one in (plain, verbose, asked)]
+    assert counted == [False, True, True]
+    assert "gap" in plain.stdout
+    (partition,) = run("gaps", "-f", "ndjson", holed).of_type("partition")
+    assert (partition["ghosts"], partition["ghost_bytes"]) == (1, 61)
+
+
 def test_ghosts_are_printed_one_by_one(run, holed):
     result = run("gaps", "--ghosts", "-f", "ndjson", holed)
     (ghost,) = result.of_type("ghost")

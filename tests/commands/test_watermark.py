@@ -45,7 +45,7 @@ def test_several_dirs_are_compared(run, nodes):
     text = run("watermark", *nodes).stdout
     replicas, groups, cuts, choices = text.split("\n\n")
     assert len(replicas.splitlines()) == 2 + 8
-    assert "expected_high_watermark" in groups.splitlines()[0]
+    assert "expected_high_watermark" in groups.splitlines()[1]
     row = next(line.split() for line in groups.splitlines() if line.startswith("replica.diverged"))
     assert " ".join(row) == "replica.diverged 0 [3] metadata 170 200 3 3 80 0"
     assert " ".join(cuts.split()[-9:]) == "replica.diverged 0 3 2 200 120 120 80 80"

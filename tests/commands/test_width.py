@@ -54,7 +54,7 @@ def test_no_row_is_wider_than_the_terminal(on_terminal, scenario, command):
         too_long = [
             line for line in shown.split("\n")
             # What is copied is not folded: a path, a command, a bar of a histogram.
-            if len(line) > width and str(home) not in line and not line.startswith("  ")
+            if len(line) > width and str(home) not in line and not line.startswith(" <")
         ]  # fmt: skip
         assert not too_long, width
         assert shown.strip()
@@ -299,3 +299,24 @@ def test_the_reason_of_a_release_stays_on_a_narrow_terminal(scenario):
     assert status == 0
     assert "reason" in seen.splitlines()[0]
     assert max(len(line) for line in seen.splitlines() if "\x1b" not in line) <= 80
+
+
+def test_who_may_lead_and_what_is_lost_is_on_every_terminal(on_terminal, scenario):
+    nodes = [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)]
+    _, shown = on_terminal(80, "watermark", "--no-progress", *nodes)
+    replicas, together, cuts, choices = headings(shown)
+    assert {"node", "high_watermark", "log_end_offset"} <= set(replicas)
+    assert {"assumed_leader", "acknowledged_lost", "may_be_lost"} <= set(together)
+    assert {"follower", "by_leader_epoch", "acknowledged_lost"} <= set(cuts)
+    assert {"node", "election", "acknowledged_lost"} <= set(choices)
+    (note,) = [line for line in shown.split("\n") if "--wide" in line]
+    assert len(note) <= 80
+    assert "," not in note, "the names of many columns say nothing"
+
+
+def test_few_columns_that_give_way_are_named():
+    writer = writers.TableWriter(lambda _: None, lambda _: None, markdown=False, width=60)
+    writer.hidden = dict.fromkeys(("first", "second"))
+    assert writer.what_is_hidden().endswith(": first, second")
+    writer.hidden = dict.fromkeys(map(str, range(7)))
+    assert "," not in writer.what_is_hidden()
