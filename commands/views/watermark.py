@@ -121,6 +121,8 @@ class WatermarkPrinter(Printer[Found]):
             kind: [] for kind in ("group", "truncation", "choice", "finding")
         }
         self._partitions = self._lost = self._offline = self._dropped = self._twins = 0
+        self._uncompared: list[ReplicaGroup] = []
+        """Groups whose replica is compared with none, as those in sync were not given."""
         self._unsure: list[ReplicaGroup] = []
         """Groups whose leader may lack records that were acknowledged."""
         self._other: list[str] = []
@@ -167,6 +169,8 @@ class WatermarkPrinter(Printer[Found]):
         self._differing += [group] if len(losses) > 1 else []
         self._lost += group.acknowledged_lost > 0
         self._unsure += [group] if group.may_be_lost != 0 else []
+        is_compared = group.in_question or not group.not_looked_at
+        self._uncompared += [] if is_compared else [group]
         self._twins += bool(group.other_topic) and group.topic_id is None
         for replica in group.other_topic:
             who = f"{replica.path}: topic id {replica.topic_id}"
@@ -224,8 +228,19 @@ class WatermarkPrinter(Printer[Found]):
             yield f"{more} in which leaders differ in what is lost; see the table", style
         for group in self._advised:
             yield f"{text.escape(group.topic)}-{group.partition}: {_advice(group)}", style
+        if self._uncompared:
+            ids = sorted({str(node) for one in self._uncompared for node in one.not_looked_at})
+            who = f"{'node' if len(ids) == 1 else 'nodes'} {', '.join(ids)}"
+            number = text.count(len(self._uncompared), "partition")
+            yield (
+                f"{number} not compared with the replicas in sync on {who}, which were not given",
+                None,
+            )
         partitions = text.count(self._partitions, "partition")
-        verdict = "; ".join(problems) or "no acknowledged record is lost"
+        sound = "no given copy has lost an acknowledged record"
+        verdict = "; ".join(problems) or (
+            sound if self._uncompared else "no acknowledged record is lost"
+        )
         yield f"{text.state(self._report.summary)}{partitions}: {verdict}", style
 
     def _problems(self) -> list[str]:
