@@ -30,6 +30,7 @@ ANSWERS = frozenset(
         "damage",
         "start",
         "after_start",
+        "transactions",
         "high_watermark",
         "broker",
         "versions",
@@ -47,6 +48,7 @@ _NARROWEST, _WIDEST = 60, 100
 _INDENT = 19
 LABELS = {
     "after_start": "retention",
+    "transactions": "txns",
     "high_watermark": "watermark",
     "old_formats": "formats",
     "limit": "limits",
@@ -237,7 +239,8 @@ def _start(obj: Object) -> Iterator[str]:
         yield "no segment is recovered,"
     else:
         segments = text.count(obj["segments"], "segment")
-        yield f"{obj['recovered_segments']:,} of {segments} recovered,"
+        because = f" because {obj['cause']}" if obj["cause"] else ""
+        yield f"{obj['recovered_segments']:,} of {segments} recovered{because},"
     yield f"{text.count(obj['changed_files'], 'file')} cut, rebuilt or removed;"
     yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
     if obj["seconds"] is not None:
@@ -260,6 +263,24 @@ def _after_start(obj: Object) -> Iterator[str]:
         more = len(obj["kept"]) - len(names)
         named = ", ".join(names) + (f" and {more:,} more" if more else "")
         yield f"open transactions keep {named} from being compacted"
+
+
+def _transactions(obj: Object) -> Iterator[str]:
+    if not obj["complete"]:
+        yield "incomplete: at least"
+    where = text.count(obj["partitions"], "partition")
+    yield f"{text.count(obj['open'], 'open transaction')} in {where},"
+    kinds = [f"{obj['hanging']:,} hanging"] if obj["hanging"] else []
+    if obj["unknown"]:
+        kinds.append(f"{obj['unknown']:,} old without a coordinator in these log dirs")
+    if others := obj["open"] - obj["hanging"] - obj["unknown"]:
+        kinds.append(f"{others:,} that a coordinator or its client ends")
+    yield f"{', '.join(kinds)};"
+    if obj["oldest"]:
+        age = text.duration(obj["age_ms"] / 1000)
+        yield f"the oldest in {text.escape(obj['oldest'])} from offset {obj['oldest_offset']},"
+        yield f"open for {age};"
+    yield "read_committed consumers stop at them"
 
 
 def _high_watermark(obj: Object) -> Iterator[str]:
@@ -351,6 +372,7 @@ _TEXTS: dict[str, Callable[[Object], Iterator[str]]] = {
     "damage": _damage,
     "start": _start,
     "after_start": _after_start,
+    "transactions": _transactions,
     "high_watermark": _high_watermark,
     "broker": _broker,
     "versions": _versions,

@@ -10,6 +10,7 @@ from logtool.doctor.answers import (
     Gravity,
     Next,
     NextStart,
+    OpenTransactionsAnswer,
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
@@ -60,8 +61,15 @@ def next_command(
         return Next(command_line(run, "stat --level quick --top 10"), "what takes up disk space")
     if start and start.state is Gravity.WARNING:
         return _plan(run, "what the next start does, and which damage it does not notice")
+    txns = next((one for one in given if isinstance(one, OpenTransactionsAnswer)), None)
+    if txns and txns.hanging:
+        return Next(txns.command, "the transactions that hold back read_committed consumers")
     for found in by_severity[Severity.WARNING]:
         return _finding(run, found)
+    if start and start.cause:
+        return _plan(run, "the partitions that the next start recovers as a whole")
+    if txns and txns.unknown:
+        return Next(txns.command, "old transactions whose coordinators are not here")
     if not run.deep.is_whole:
         return Next(command_line(run, "verify"), "every batch, without a time limit")
     verdict = "nothing is wrong so far"
