@@ -7,12 +7,12 @@ from pathlib import Path
 
 from logtool.commands import options
 from logtool.commands.output import OutputSettings, Report, View
-from logtool.commands.printing import terminal, text
+from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.writers import Object, TableColumn
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views import after_start
 from logtool.commands.views.doctor_tables import DOCUMENT
-from logtool.commands.views.findings import BY_REMEDY
+from logtool.commands.views.findings import to_repair
 from logtool.commands.views.rows import RowPrinter
 from logtool.doctor import diagnosis
 from logtool.doctor.examination import Examination
@@ -124,12 +124,12 @@ def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
     if obj["type"] == "limit" and obj["state"] == "good":
         return None
     if obj["type"] == "remedy":
-        repair, _, command = next(_remedy(obj)).partition(": ")
-        # A line that begins with a space is not folded: the command can be copied.
-        return f"Repair {repair}" + (f":\n  {command}" if command else "")
+        command = f":\n  {text.escape(obj['command'])}" if obj["command"] else ""
+        words = to_repair(obj["findings"], obj["remedy"], obj["command"])
+        return fitting.folded(f"{words}{command}", _width())
     if obj["type"] == "node":
         return f"Broker {next(_node(obj))}"
-    width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)
+    width = _width()
     state = obj["state"]
     label = f"{_WORDS.get(state, state):<8} {LABELS.get(obj['type'], obj['type']):<10}"
     lines = _wrapped(" ".join(sentences(obj)), width)
@@ -138,9 +138,14 @@ def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
     return "\n".join(lines)
 
 
-def _wrapped(line: str, width: int) -> list[str]:
-    """Return the lines of a text; a word longer than a line is left whole."""
-    indent = " " * _INDENT
+def _width() -> int:
+    """Return the columns that the screen takes: those of the terminal, within limits."""
+    return min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)
+
+
+def _wrapped(line: str, width: int, columns: int = _INDENT) -> list[str]:
+    """Return the indented lines of a text; a word longer than a line is left whole."""
+    indent = " " * columns
     return textwrap.wrap(
         text.escape(line), width, initial_indent=indent, subsequent_indent=indent,
         break_long_words=False, break_on_hyphens=False,
@@ -159,17 +164,10 @@ def _groups(obj: Object, settings: OutputSettings, prefix: str, width: int) -> I
         yield f"  {name}{count}" + (f"  {text.escape(place)}" if fits else "")
         if not fits:
             yield f"    {text.escape(place)}"
-        yield "    " + _cut(text.escape(group["message"]), width - 4)
+        yield from _wrapped(group["message"], width, 4)
     if len(groups) > MOST_GROUPS:
         more = "more kinds" if len(groups) > MOST_GROUPS + 1 else "more kind"
         yield f"  and {len(groups) - MOST_GROUPS} {more}; --format json has them all"
-
-
-def _cut(line: str, width: int) -> str:
-    """Return a line that is not wider than `width`, cut between two words."""
-    if len(line) <= width:
-        return line
-    return line[: width - 4].rpartition(" ")[0] + " ..."
 
 
 def sentences(obj: Object) -> Iterator[str]:
@@ -183,7 +181,7 @@ def _node(obj: Object) -> Iterator[str]:
 
 def _remedy(obj: Object) -> Iterator[str]:
     command = f": {text.escape(obj['command'])}" if obj["command"] else ""
-    yield f"{obj['findings']:,} {BY_REMEDY[obj['remedy']]}{command}"
+    yield f"{to_repair(obj['findings'], obj['remedy'], obj['command'])}{command}"
 
 
 def _damage(obj: Object) -> Iterator[str]:

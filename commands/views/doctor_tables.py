@@ -222,12 +222,14 @@ LIMIT: Final = Table("limit", "limit of a process", (
            null="the limit is that of this process, or of every process"),
 ), note="A limit of the operating system, and the number that a broker needs.", type="limit",
     made_from="logtool.doctor.answers:Limit")  # fmt: skip
-REMEDY: Final = Table("remedy", "remedy that findings above info have", (
+REMEDY: Final = Table("remedy", "way to repair findings above info", (
     FINDING["remedy"],
     count("findings", "findings with this remedy"),
     Column("command", Kind.STRING, "command that repairs, or that shows what a repair costs; "
-           "quoted for a shell", null="the next start of the broker suffices"),
-), note="Findings above info by the way to repair them.", type="remedy",
+           "quoted for a shell; COPY in it stands for the log dir of another broker",
+           null="the next start of the broker suffices"),
+), note="Findings above info by the way to repair them; replica comes twice if recover "
+        "--fill-from repairs some of these findings, and not the others.", type="remedy",
     made_from="logtool.running.remedies:RemedyCount")  # fmt: skip
 NEXT: Final = Table("next", "run", (
     Column("command", Kind.STRING, "the command line, quoted for a shell"),
