@@ -229,7 +229,7 @@ class LoadResult:
     records_applied: int = 0
     producers: int = 0
     """Number of producers that are known at the end of the log."""
-    unfinished: Mapping[int, Producer] = field(default_factory=dict)
+    in_transaction: Mapping[int, Producer] = field(default_factory=dict)
     """Producers whose transaction is open at the end of the log, by their id."""
     truncated: bool = False
     """True if segments were removed because the log was to be truncated before them."""
@@ -247,4 +247,4 @@ class LoadResult:
     def take_producers(self, state: ProducerState) -> None:
         """Take the number of producers and those with an open transaction from a state."""
         self.producers = len(state.producers)
-        self.unfinished = state.unfinished
+        self.in_transaction = state.in_transaction

@@ -157,7 +157,7 @@ class ProducerState:
         return aborted, intruders
 
     @property
-    def unfinished(self) -> dict[int, Producer]:
+    def in_transaction(self) -> dict[int, Producer]:
         """Return the producers whose transaction is open, by their id."""
         return {
             producer_id: producer

@@ -53,7 +53,7 @@ class PartitionForecast:
     records_applied: int = 0
     producers: int = 0
     """Producers that are known at the end of the log."""
-    unfinished: Mapping[int, Producer] = field(default_factory=dict, repr=False)
+    in_transaction: Mapping[int, Producer] = field(default_factory=dict, repr=False)
     """Producers whose transaction is open at the end of the log, by their id."""
     indexes_changed: int = 0
     """Offset, time and transaction indexes that are made or changed."""
@@ -230,7 +230,7 @@ def forecast_partition(
         bytes_applied=loaded.bytes_applied,
         records_applied=loaded.records_applied,
         producers=loaded.producers,
-        unfinished=loaded.unfinished,
+        in_transaction=loaded.in_transaction,
         indexes_changed=sum(_changes_index(action) for action in done),
         why=Counter(str(segment.why) for segment in loaded.recovered),
         epoch_starts=tuple(one for one in loaded.epochs if one[1] < loaded.log_end),

@@ -83,7 +83,7 @@ def forecast(request: LoadRequest, looks: PlainLooks) -> PartitionForecast | Non
         segments=facts.segments,
         needs=found.numbers.needs,
         producers=loaded.producers,
-        unfinished=loaded.unfinished,
+        in_transaction=loaded.in_transaction,
         epoch_starts=tuple(one for one in loaded.epochs if one[1] < loaded.log_end),
         newest_log=facts.newest_log,
         unread_segments=facts.segments,

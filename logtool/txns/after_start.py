@@ -44,7 +44,7 @@ def open_after_start(
     `log_dirs` are those of the logs: their partitions of ``__transaction_state`` count.
     """
     found = OpenAfterStart()
-    having = [one for one in forecasts if one.unfinished and _is_live(one)]
+    having = [one for one in forecasts if one.in_transaction and _is_live(one)]
     if not having:
         return found
     joining = Joining()
@@ -68,7 +68,7 @@ def _transactions(
 ) -> PartitionTransactions:
     request = forecast.request
     producers = sorted(
-        forecast.unfinished.items(), key=lambda item: item[1].transaction_first_offset
+        forecast.in_transaction.items(), key=lambda item: item[1].transaction_first_offset
     )
     transactions = []
     for number, (producer_id, producer) in enumerate(producers):
