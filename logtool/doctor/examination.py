@@ -191,10 +191,11 @@ class Examination:
 
     def _look_for_transactions(self) -> None:
         """Join the open transactions with the logs of their coordinators, if there is time."""
-        if not self.budget.pace.is_over:
-            homes = [one.log_dir for one in self.forecast.log_dirs]
-            now_ms = time.time_ns() // 1_000_000
-            self.transactions = open_after_start(self.forecasts, homes, now_ms)
+        homes = [one.log_dir for one in self.forecast.log_dirs]
+        now_ms, pace = time.time_ns() // 1_000_000, self.budget.pace
+        with suppress(OutOfTimeError):
+            pace.spend(0)
+            self.transactions = open_after_start(self.forecasts, homes, now_ms, pace.spend)
 
     def _verify(self, level: Level, checked: Checked) -> None:
         run = Verification(

@@ -126,8 +126,10 @@ def _log_of(finding: Finding) -> Path | None:
     folder = _partition_dir(finding)
     if finding.path and folder is None and finding.topic is not None:
         # A row of a checkpoint in the log dir.
-        beside = finding.path.parent / f"{finding.topic}-{finding.partition}"
-        folder = beside if not files.is_remote(beside) and beside.is_dir() else None
+        folder_of_row = finding.path.parent / f"{finding.topic}-{finding.partition}"
+        folder = (
+            folder_of_row if not files.is_remote(folder_of_row) and folder_of_row.is_dir() else None
+        )
     return None if finding.topic == CLUSTER_METADATA else folder
 
 

@@ -3,7 +3,7 @@
 The loading of a log replays its producers; of each open transaction only the first batch is read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -37,24 +37,30 @@ class OpenAfterStart:
 
 
 def open_after_start(
-    forecasts: Sequence[PartitionForecast], log_dirs: Sequence[LogDir], now_ms: int
+    forecasts: Sequence[PartitionForecast],
+    log_dirs: Sequence[LogDir],
+    now_ms: int,
+    spend: Callable[[int], None],
 ) -> OpenAfterStart:
-    """Return the open transactions of logs; nothing more is read if there are none.
+    """Return the open transactions of logs; nothing more is read without one.
 
-    `log_dirs` are those of the logs: their partitions of ``__transaction_state`` count.
+    `log_dirs` are those of the logs: their partitions of ``__transaction_state`` count. `spend` is
+    called with the bytes that were read, and may end it with an error.
     """
     found = OpenAfterStart()
     having = [one for one in forecasts if one.in_transaction and _is_live(one)]
     if not having:
         return found
     joining = Joining()
-    found.errors += coordinator_logs.read(joining, {one.path: one for one in log_dirs})
+    found.errors += coordinator_logs.read(joining, {one.path: one for one in log_dirs}, spend)
     for one in having:
         listed = opening.try_partition(one.request.path, one.request.flavour)
         if isinstance(listed, UnreadableError):
             found.errors.append(listed)
             continue
-        found.partitions.append(joining.account(_transactions(one, listed, now_ms, found.errors)))
+        found.partitions.append(
+            joining.account(_transactions(one, listed, now_ms, found.errors, spend))
+        )
     return found
 
 
@@ -64,7 +70,11 @@ def _is_live(forecast: PartitionForecast) -> bool:
 
 
 def _transactions(
-    forecast: PartitionForecast, listed: Partition, now_ms: int, errors: list[UnreadableError]
+    forecast: PartitionForecast,
+    listed: Partition,
+    now_ms: int,
+    errors: list[UnreadableError],
+    spend: Callable[[int], None],
 ) -> PartitionTransactions:
     request = forecast.request
     producers = sorted(
@@ -73,7 +83,7 @@ def _transactions(
     transactions = []
     for number, (producer_id, producer) in enumerate(producers):
         try:
-            one = _transaction(listed, producer_id, producer)
+            one = _transaction(listed, producer_id, producer, spend)
         except UnreadableError as error:
             errors.append(error)
             continue
@@ -94,10 +104,12 @@ def _transactions(
     )
 
 
-def _transaction(listed: Partition, producer_id: int, producer: Producer) -> Transaction:
+def _transaction(
+    listed: Partition, producer_id: int, producer: Producer, spend: Callable[[int], None]
+) -> Transaction:
     """Return the open transaction of a producer; UnreadableError."""
     first = producer.transaction_first_offset
-    epoch, started = _first_batch(listed, producer_id, first)
+    epoch, started = _first_batch(listed, producer_id, first, spend)
     return Transaction(
         producer_id=producer_id,
         state=TransactionState.OPEN,
@@ -108,18 +120,19 @@ def _transaction(listed: Partition, producer_id: int, producer: Producer) -> Tra
     )
 
 
-def _first_batch(listed: Partition, producer_id: int, offset: int) -> tuple[int | None, int | None]:
+def _first_batch(
+    listed: Partition, producer_id: int, offset: int, spend: Callable[[int], None]
+) -> tuple[int | None, int | None]:
     """Return producer epoch and time of the batch at an offset; None where it is gone."""
     segments = [one for one in listed.segments if one.base_offset <= offset]
     if not segments:
         return None, None
     segment = segments[-1]
     begin = _position(segment, offset)
-    return (
-        _batch(segment, producer_id, offset, begin)
-        or (_batch(segment, producer_id, offset, 0) if begin else None)
-        or (None, None)
-    )
+    found = _batch(segment, producer_id, offset, begin, spend)
+    if found is None and begin:
+        found = _batch(segment, producer_id, offset, 0, spend)  # the index lies
+    return found or (None, None)
 
 
 def _position(segment: Segment, offset: int) -> int:
@@ -133,10 +146,11 @@ def _position(segment: Segment, offset: int) -> int:
 
 
 def _batch(
-    segment: Segment, producer_id: int, offset: int, begin: int
+    segment: Segment, producer_id: int, offset: int, begin: int, spend: Callable[[int], None]
 ) -> tuple[int | None, int | None] | None:
     """Return producer epoch and time of the batch at an offset, sought from a byte on."""
-    for chunk in segment.batches(start=begin, payload=False):
+    for chunk in segment.batches(start=begin):
+        spend(int(chunk.table.size.sum()))
         table = chunk.table
         rows = np.flatnonzero((table.base_offset == offset) & (table.producer_id == producer_id))
         if len(rows):

@@ -1,6 +1,6 @@
 """The logs of ``__transaction_state`` in log dirs, with the entries that they lost at their end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,8 +14,15 @@ from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
 
 
-def read(joining: Joining, homes: Mapping[Path, LogDir]) -> Iterator[UnreadableError]:
-    """Read the coordinators' entries of log dirs, by path; yield what cannot be read."""
+def read(
+    joining: Joining,
+    homes: Mapping[Path, LogDir],
+    spend: Callable[[int], None] = lambda _: None,
+) -> Iterator[UnreadableError]:
+    """Read the coordinators' entries of log dirs, by path; yield what cannot be read.
+
+    `spend` is called with the bytes that were read.
+    """
     joining.homes = list(homes)
     yield from joining.read(
         [
@@ -23,7 +30,8 @@ def read(joining: Joining, homes: Mapping[Path, LogDir]) -> Iterator[UnreadableE
             for home in homes.values()
             for folder, directory in home.partitions
             if directory.kind is DirectoryKind.LIVE and directory.topic == TOPIC
-        ]
+        ],
+        spend,
     )
     for log in joining.logs:
         home = homes.get(log.path.parent)

@@ -14,6 +14,7 @@ from logtool.errors import UnreadableError
 from logtool.formats import offset_checkpoint
 from logtool.running.budget import Budget
 from logtool.running.workers import Pace
+from logtool.txns import coordinator_logs
 from logtool.txns.open_transactions import TransactionState
 from logtool.txns.run import TransactionsRun
 
@@ -124,6 +125,20 @@ def test_nothing_is_reported_where_the_time_was_over(home):
     pace.end()
     _, reported = examined(home, budget=Budget(pace=pace))
     assert not of(OpenTransactionsAnswer, reported)
+
+
+def test_coordinators_for_which_the_time_does_not_suffice_leave_it_out(home, monkeypatch):
+    pace, read = Pace(), coordinator_logs.read
+
+    def late(*arguments):
+        pace.end()
+        return read(*arguments)
+
+    monkeypatch.setattr(coordinator_logs, "read", late)
+    run, reported = examined(home, budget=Budget(pace=pace))
+    assert run.forecast_is_whole
+    assert not of(OpenTransactionsAnswer, reported)
+    assert not run.summary.complete
 
 
 def test_an_error_of_the_data_is_graver_than_a_hanging_transaction(home):
