@@ -45,6 +45,8 @@ class Remedies:
         """The first of the gravest findings of each way."""
         self._partitions: dict[_Way, dict[Path, None]] = {}
         """The partition dirs of the findings, in their order."""
+        self._fills: dict[str, None] = {}
+        """The next commands of the findings that a copy mends."""
         self._outside: set[_Way] = set()
         """Remedies of findings that are not in a partition dir."""
 
@@ -57,6 +59,8 @@ class Remedies:
         worst = self._worst.setdefault(way, finding)
         if finding.severity.weight > worst.severity.weight:
             self._worst[way] = finding
+        if way == _FILL:
+            self._fills[finding.next or ""] = None
         if folder := _log_of(finding) if way == _FILL else _partition_dir(finding):
             self._partitions.setdefault(way, {})[folder] = None
         else:
@@ -82,6 +86,8 @@ class Remedies:
             return f"logtool checkpoint rebuild {shell.path(home)}"
         if remedy not in _RECOVER and way != _FILL:
             return explain
+        if way == _FILL and (known := self._known_fill()):
+            return known
         losing = self._partitions.get(_LOSS, {})
         folders = list(self._partitions.get(way, {}))
         if remedy is Remedy.RECOVER:
@@ -99,6 +105,11 @@ class Remedies:
             *map(shell.path, targets),
         ]
         return " ".join(word for word in words if word)
+
+    def _known_fill(self) -> str | None:
+        """Return the one command that all findings have for a copy that was given, too."""
+        known = next(iter(self._fills)) if len(self._fills) == 1 else ""
+        return known if known.startswith("logtool recover ") else None
 
 
 _Way = tuple[Remedy, bool]
@@ -126,10 +137,8 @@ def _log_of(finding: Finding) -> Path | None:
     folder = _partition_dir(finding)
     if finding.path and folder is None and finding.topic is not None:
         # A row of a checkpoint in the log dir.
-        folder_of_row = finding.path.parent / f"{finding.topic}-{finding.partition}"
-        folder = (
-            folder_of_row if not files.is_remote(folder_of_row) and folder_of_row.is_dir() else None
-        )
+        place = finding.path.parent / f"{finding.topic}-{finding.partition}"
+        folder = place if not files.is_remote(place) and place.is_dir() else None
     return None if finding.topic == CLUSTER_METADATA else folder
 
 

@@ -90,6 +90,8 @@ def test_the_end_of_a_log_is_filled_from_a_copy(run, data):
     proposed = [one for one in items if one["remedy"] == "replica"]
     assert [one["findings"] for one in proposed] == [2]
     assert shlex.split(proposed[0]["command"])[1:] == command
+    (given,) = commands(run("verify", data / BAD, copy / BAD))
+    assert given == ["recover", "--apply", "--fill-from", str(copy / BAD), str(data / BAD)]
     words = [str(copy) if word == "COPY" else word for word in command]
     assert run(*words, "--apply").status == 0
     assert logs(data / BAD)[-1].read_bytes() == logs(copy / BAD)[-1].read_bytes()
