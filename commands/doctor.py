@@ -72,6 +72,8 @@ def doctor(
       retention  segments that retention deletes soon after the start, and compacted partitions that
                  an open transaction keeps from being cleaned; only if there are any. Of more than
                  5,000 partitions doctor looks at none
+      txns       open transactions, and how many of them hang; only if there are any. Of Redpanda's
+                 logs doctor does not look at them
       watermark  partitions that end below their high watermark: acknowledged records are lost
       broker     whether a broker holds the .lock of the log dir, and how the last one stopped
       versions   the broker release that registered last, metadata.version and meta.properties
@@ -83,7 +85,8 @@ def doctor(
 
     Exit status:
       0    complete: nothing found at or above --fail-on, and the next start loses nothing
-      1    findings at or above --fail-on, or the next start needs attention (see 'logtool plan')
+      1    findings at or above --fail-on, or the next start needs attention (see 'logtool plan'),
+           or a transaction hangs (see 'logtool txns')
       2
       4
       6

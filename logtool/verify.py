@@ -50,7 +50,8 @@ _REPAIRED = frozenset(
     {"batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/offset-order",
      "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order", "batch/record-count",
      "batch/hole", "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole",
-     "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end"}
+     "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end",
+     "checkpoint/recovery-point-beyond-end"}
 )  # fmt: skip
 """Damage that `recover --fill-from` may repair."""
 
@@ -176,7 +177,7 @@ class Verification:
         if item.code not in _REPAIRED or not item.path or item.topic is None:
             return item
         home = item.path.parent
-        if item.code == "checkpoint/high-watermark-beyond-end":
+        if item.code.startswith("checkpoint/"):
             home = home / f"{item.topic}-{item.partition}"
         key = home, item.first_offset if item.code == "batch/leader-epoch-order" else None
         if key not in self._repairs:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from logtool.commands import options
 from logtool.commands.output import OutputSettings, Report, View
-from logtool.commands.printing import terminal, text
+from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.writers import Object, TableColumn
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views import after_start
 from logtool.commands.views.doctor_tables import DOCUMENT
-from logtool.commands.views.findings import BY_REMEDY
+from logtool.commands.views.findings import to_repair
 from logtool.commands.views.rows import RowPrinter
 from logtool.doctor import diagnosis
 from logtool.doctor.examination import Examination
@@ -30,6 +30,7 @@ ANSWERS = frozenset(
         "damage",
         "start",
         "after_start",
+        "transactions",
         "high_watermark",
         "broker",
         "versions",
@@ -47,6 +48,7 @@ _NARROWEST, _WIDEST = 60, 100
 _INDENT = 19
 LABELS = {
     "after_start": "retention",
+    "transactions": "txns",
     "high_watermark": "watermark",
     "old_formats": "formats",
     "limit": "limits",
@@ -122,12 +124,12 @@ def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
     if obj["type"] == "limit" and obj["state"] == "good":
         return None
     if obj["type"] == "remedy":
-        repair, _, command = next(_remedy(obj)).partition(": ")
-        # A line that begins with a space is not folded: the command can be copied.
-        return f"Repair {repair}" + (f":\n  {command}" if command else "")
+        command = f":\n  {text.escape(obj['command'])}" if obj["command"] else ""
+        words = to_repair(obj["findings"], obj["remedy"], obj["command"])
+        return fitting.folded(f"{words}{command}", _width())
     if obj["type"] == "node":
         return f"Broker {next(_node(obj))}"
-    width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)
+    width = _width()
     state = obj["state"]
     label = f"{_WORDS.get(state, state):<8} {LABELS.get(obj['type'], obj['type']):<10}"
     lines = _wrapped(" ".join(sentences(obj)), width)
@@ -136,9 +138,14 @@ def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
     return "\n".join(lines)
 
 
-def _wrapped(line: str, width: int) -> list[str]:
-    """Return the lines of a text; a word longer than a line is left whole."""
-    indent = " " * _INDENT
+def _width() -> int:
+    """Return the columns that the screen takes: those of the terminal, within limits."""
+    return min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)
+
+
+def _wrapped(line: str, width: int, columns: int = _INDENT) -> list[str]:
+    """Return the indented lines of a text; a word longer than a line is left whole."""
+    indent = " " * columns
     return textwrap.wrap(
         text.escape(line), width, initial_indent=indent, subsequent_indent=indent,
         break_long_words=False, break_on_hyphens=False,
@@ -157,17 +164,10 @@ def _groups(obj: Object, settings: OutputSettings, prefix: str, width: int) -> I
         yield f"  {name}{count}" + (f"  {text.escape(place)}" if fits else "")
         if not fits:
             yield f"    {text.escape(place)}"
-        yield "    " + _cut(text.escape(group["message"]), width - 4)
+        yield from _wrapped(group["message"], width, 4)
     if len(groups) > MOST_GROUPS:
         more = "more kinds" if len(groups) > MOST_GROUPS + 1 else "more kind"
         yield f"  and {len(groups) - MOST_GROUPS} {more}; --format json has them all"
-
-
-def _cut(line: str, width: int) -> str:
-    """Return a line that is not wider than `width`, cut between two words."""
-    if len(line) <= width:
-        return line
-    return line[: width - 4].rpartition(" ")[0] + " ..."
 
 
 def sentences(obj: Object) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _node(obj: Object) -> Iterator[str]:
 
 def _remedy(obj: Object) -> Iterator[str]:
     command = f": {text.escape(obj['command'])}" if obj["command"] else ""
-    yield f"{obj['findings']:,} {BY_REMEDY[obj['remedy']]}{command}"
+    yield f"{to_repair(obj['findings'], obj['remedy'], obj['command'])}{command}"
 
 
 def _damage(obj: Object) -> Iterator[str]:
@@ -237,7 +237,8 @@ def _start(obj: Object) -> Iterator[str]:
         yield "no segment is recovered,"
     else:
         segments = text.count(obj["segments"], "segment")
-        yield f"{obj['recovered_segments']:,} of {segments} recovered,"
+        because = f" because {obj['cause']}" if obj["cause"] else ""
+        yield f"{obj['recovered_segments']:,} of {segments} recovered{because},"
     yield f"{text.count(obj['changed_files'], 'file')} cut, rebuilt or removed;"
     yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
     if obj["seconds"] is not None:
@@ -260,6 +261,24 @@ def _after_start(obj: Object) -> Iterator[str]:
         more = len(obj["kept"]) - len(names)
         named = ", ".join(names) + (f" and {more:,} more" if more else "")
         yield f"open transactions keep {named} from being compacted"
+
+
+def _transactions(obj: Object) -> Iterator[str]:
+    if not obj["complete"]:
+        yield "incomplete: at least"
+    where = text.count(obj["partitions"], "partition")
+    yield f"{text.count(obj['open'], 'open transaction')} in {where},"
+    kinds = [f"{obj['hanging']:,} hanging"] if obj["hanging"] else []
+    if obj["unknown"]:
+        kinds.append(f"{obj['unknown']:,} old without a coordinator in these log dirs")
+    if others := obj["open"] - obj["hanging"] - obj["unknown"]:
+        kinds.append(f"{others:,} that a coordinator or its client ends")
+    yield f"{', '.join(kinds)};"
+    if obj["oldest"]:
+        age = text.duration(obj["age_ms"] / 1000)
+        yield f"the oldest in {text.escape(obj['oldest'])} from offset {obj['oldest_offset']},"
+        yield f"open for {age};"
+    yield "read_committed consumers stop at them"
 
 
 def _high_watermark(obj: Object) -> Iterator[str]:
@@ -351,6 +370,7 @@ _TEXTS: dict[str, Callable[[Object], Iterator[str]]] = {
     "damage": _damage,
     "start": _start,
     "after_start": _after_start,
+    "transactions": _transactions,
     "high_watermark": _high_watermark,
     "broker": _broker,
     "versions": _versions,

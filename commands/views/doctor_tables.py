@@ -62,6 +62,8 @@ START: Final = Table("start", "start of a broker", (
     count("partitions_not_loaded", "partitions that the broker does not load", "not_loaded"),
     count("segments", "segments of the partitions that were checked"),
     count("recovered_segments", "segments that the broker recovers"),
+    Column("cause", Kind.STRING, "why logs are recovered from their first segment on, as in "
+           "logtool plan", null="no recovery point is missing"),
     count("changed_files", "files that the broker cuts, rebuilds, renames or removes"),
     count("lost_records", "records that are lost"),
     Column("losing_partitions", Kind.STRINGS, "partitions that lose records or acknowledged "
@@ -103,6 +105,26 @@ AFTER_START: Final = Table("after_start", "run", (
         "logtool retention and logtool cleaner predict them; only if there are any, or too many "
         "partitions to look at.", type="after_start",
     made_from="logtool.doctor.answers:SoonAfterStart")  # fmt: skip
+
+_NO_AGE = "the first record of no open transaction is known"
+TRANSACTIONS: Final = Table("transactions", "run", (
+    _STATE,
+    Column("complete", Kind.BOOL, "whether every partition was loaded and every coordinator in the "
+           "log dirs could be read"),
+    count("partitions", "partitions whose last stable offset is held back"),
+    count("open", "transactions that are open, those that hang too"),
+    count("hanging", "transactions that are hanging, as in logtool txns"),
+    count("unknown", "old transactions whose coordinator's state is not in the log dirs"),
+    Column("oldest", Kind.STRING, "the partition of the oldest transaction, as topic-partition",
+           null=_NO_AGE),
+    Column("oldest_offset", Kind.INT64, "first offset of the oldest transaction", "offset",
+           _NO_AGE),
+    Column("age_ms", Kind.INT64, "time since the first record of the oldest transaction", "ms",
+           _NO_AGE),
+    Column("command", Kind.STRING, "command that lists the open transactions; quoted for a shell"),
+), note="The transactions that are open after the start, with the state of their coordinators, as "
+        "in logtool txns; only if there are any, and not for Redpanda.", type="transactions",
+    made_from="logtool.doctor.answers:OpenTransactionsAnswer")  # fmt: skip
 
 _BELOW = Table("below", "partition that ends below its high watermark", (
     Column("path", Kind.PATH, "the partition dir", value="request.path"),
@@ -200,12 +222,14 @@ LIMIT: Final = Table("limit", "limit of a process", (
            null="the limit is that of this process, or of every process"),
 ), note="A limit of the operating system, and the number that a broker needs.", type="limit",
     made_from="logtool.doctor.answers:Limit")  # fmt: skip
-REMEDY: Final = Table("remedy", "remedy that findings above info have", (
+REMEDY: Final = Table("remedy", "way to repair findings above info", (
     FINDING["remedy"],
     count("findings", "findings with this remedy"),
     Column("command", Kind.STRING, "command that repairs, or that shows what a repair costs; "
-           "quoted for a shell", null="the next start of the broker suffices"),
-), note="Findings above info by the way to repair them.", type="remedy",
+           "quoted for a shell; COPY in it stands for the log dir of another broker",
+           null="the next start of the broker suffices"),
+), note="Findings above info by the way to repair them; replica comes twice if recover "
+        "--fill-from repairs some of these findings, and not the others.", type="remedy",
     made_from="logtool.running.remedies:RemedyCount")  # fmt: skip
 NEXT: Final = Table("next", "run", (
     Column("command", Kind.STRING, "the command line, quoted for a shell"),
@@ -227,7 +251,7 @@ DOCUMENT: Final = Document(
     name="doctor",
     title="Objects that logtool doctor prints",
     tables=(
-        FINDING, ACTION, NODE, DAMAGE, START, AFTER_START, HIGH_WATERMARK, BROKER, VERSIONS,
-        OLD_FORMATS, DISK, LIMIT, REMEDY, NEXT, COMPONENT,
+        FINDING, ACTION, NODE, DAMAGE, START, AFTER_START, TRANSACTIONS, HIGH_WATERMARK, BROKER,
+        VERSIONS, OLD_FORMATS, DISK, LIMIT, REMEDY, NEXT, COMPONENT,
     ),
 )  # fmt: skip

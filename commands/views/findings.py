@@ -196,25 +196,32 @@ def _next_lines(commands: list[str]) -> Iterator[str]:
         yield f"  and {len(commands) - MOST_NEXT} more, see --format json"
 
 
-BY_REMEDY = {
-    Remedy.BROKER: "by the next start of the broker",
-    Remedy.RECOVER: "without loss",
-    Remedy.CHECKPOINT: "in checkpoint files",
-    Remedy.LOSS: "with loss, or from a copy (--fill-from)",
-    Remedy.REPLICA: "from another copy",
-    Remedy.NONE: "by hand",
+_HOW = {
+    Remedy.RECOVER: " without loss",
+    Remedy.CHECKPOINT: " in checkpoint files",
+    Remedy.LOSS: " with loss of records (or with --fill-from COPY without it)",
+    Remedy.REPLICA: " from a copy on another broker",
+    Remedy.NONE: " by hand",
 }
 """Words behind the number of findings that a remedy repairs."""
 
 
+def to_repair(findings: int, remedy: str, command: str | None) -> str:
+    """Return how findings are repaired, in words; its command follows, if there is one."""
+    counted = text.count(findings, "finding")
+    if remedy == Remedy.BROKER:
+        return f"The next start of the broker repairs {counted}"
+    words = f"To repair {counted}{_HOW[Remedy(remedy)]}"
+    is_explained = command is not None and command.startswith("logtool explain ")
+    return words + (", see" if is_explained else "")
+
+
 def _remedy_lines(counts: Iterable[RemedyCount]) -> Iterator[str]:
     """Yield lines for people: how many findings each remedy mends, with its command."""
-    for number, one in enumerate(counts):
-        if not number:
-            yield "To repair:"
-        yield f"  {one.findings:,} {BY_REMEDY[one.remedy]}" + (":" if one.command else "")
+    for one in counts:
+        yield to_repair(one.findings, one.remedy, one.command) + (":" if one.command else "")
         if one.command:
-            yield f"    {one.command}"
+            yield f"  {one.command}"
 
 
 def _lines(obj: Object, settings: OutputSettings) -> str | None:

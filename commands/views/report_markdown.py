@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
 from logtool.commands.views.doctor import ANSWERS, LABELS, sentences
-from logtool.commands.views.findings import BY_REMEDY
+from logtool.commands.views.findings import to_repair
 from logtool.commands.views.report_content import Content
 
 _MOST_ROWS = 50
@@ -64,9 +64,8 @@ def _answers(rows: Sequence[Object]) -> Iterator[str]:
     yield from ("", "## Summary" if node is None else f"## Broker {node}", "")
     for row in rows:
         if row["type"] == "remedy":
-            yield f"- Repair: {row['findings']:,} {_text(BY_REMEDY[row['remedy']])}" + (
-                f": {_code(row['command'])}" if row["command"] else ""
-            )
+            words = to_repair(row["findings"], row["remedy"], row["command"])
+            yield f"- {_text(words)}" + (f": {_code(row['command'])}" if row["command"] else "")
         elif row["type"] in ANSWERS and row["type"] not in _NOT_ANSWERS:
             label = LABELS.get(row["type"], row["type"])
             yield f"- **{label}** ({row['state']}): {_text(' '.join(sentences(row)))}"

@@ -9,7 +9,7 @@ from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
 from logtool.commands.views import report_charts
 from logtool.commands.views.doctor import ANSWERS, LABELS, sentences
-from logtool.commands.views.findings import BY_REMEDY
+from logtool.commands.views.findings import to_repair
 from logtool.commands.views.report_content import MOST_LOGS, Content
 
 _STATES = {"good": "ok", "info": "info", "warning": "warning", "error": "error"}
@@ -116,7 +116,7 @@ def _answers(content: Content, rows: Sequence[Object]) -> str:
         if row["type"] in ANSWERS and row["type"] not in _NOT_ANSWERS
     ]
     repairs = [
-        f"<li>{row['findings']:,} {_text(BY_REMEDY[row['remedy']])}"
+        f"<li>{_text(to_repair(row['findings'], row['remedy'], row['command']))}"
         + (f"<pre>{_text(row['command'])}</pre>" if row["command"] else "")
         + "</li>\n"
         for row in rows

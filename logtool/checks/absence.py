@@ -158,7 +158,9 @@ def _undelete(absent: AbsentPartition) -> str | None:
     """Return the command that saves the partition from a directory that the next start deletes."""
     if not absent.is_deleted or absent.aside is None:
         return None
-    return f"logtool undelete --output undeleted {shell.path(absent.aside.parent)}"
+    topic = shell.option("--topic", absent.key[0])
+    output = shell.option("--output", f"undeleted-{absent.key[0]}")
+    return f"logtool undelete {output} {topic} {shell.path(absent.aside.parent)}"
 
 
 def _metadata_log(node: Node) -> Iterator[Absence]:

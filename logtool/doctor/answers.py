@@ -84,6 +84,9 @@ class NextStart:
     """Partitions that a broker does not load."""
     segments: int
     recovered_segments: int
+    cause: str | None
+    """Why recovery begins at the first segment of logs, in words that follow "because"; None if no
+    recovery point is missing."""
     changed_files: int
     """Files that are cut, rebuilt, renamed or removed."""
     lost_records: int
@@ -145,6 +148,31 @@ class SoonAfterStart:
     kept: Sequence[KeptDirty]
     command: str
     """Command that lists the segments, or the partitions that are not compacted."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransactionsAnswer:
+    """The transactions that are open after the start, with the accounts of their coordinators."""
+
+    state: Gravity
+    complete: bool
+    """True if all partitions were loaded, and all coordinators here could be read."""
+    partitions: int
+    """Partitions whose last stable offset an open transaction holds back."""
+    open: int
+    """All open transactions, those that hang too."""
+    hanging: int
+    """Old transactions that no coordinator ends."""
+    unknown: int
+    """Transactions as old, whose coordinator is not here."""
+    oldest: str | None
+    """Topic and number of the partition of the oldest one; None if no age is known."""
+    oldest_offset: int | None
+    """First offset of that transaction."""
+    age_ms: int | None
+    """Age of that transaction."""
+    command: str
+    """Command that lists the open transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +346,7 @@ Answer = (
     | DamageAnswer
     | NextStart
     | SoonAfterStart
+    | OpenTransactionsAnswer
     | HighWatermark
     | BrokerState
     | VersionsAnswer

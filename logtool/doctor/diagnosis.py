@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 
 from logtool.actions import Action
@@ -27,6 +28,7 @@ from logtool.doctor.answers import (
     Limit,
     NextStart,
     OldFormats,
+    OpenTransactionsAnswer,
     SoonAfterStart,
     VersionsAnswer,
 )
@@ -41,8 +43,9 @@ from logtool.metadata.releases import METADATA_VERSION
 from logtool.node import host_limits, written_by
 from logtool.running.remedies import Remedies
 from logtool.running.summary import SeverityCounts
-from logtool.startup import rates
+from logtool.startup import rates, recovery_points
 from logtool.startup.duration import duration
+from logtool.txns.open_transactions import TransactionState
 
 _STATES = {
     Severity.ERROR: Gravity.ERROR, Severity.WARNING: Gravity.WARNING, Severity.INFO: Gravity.INFO,
@@ -92,6 +95,7 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
         given.append(next_start(run))
         given += [high_watermark(run)] if of_kafka else []
         given += soon_after_start(run)
+        given += open_transactions(run)
         given += brokers(run)
         given += [versions(run)] if of_kafka else []
     given += old_formats(run)
@@ -144,6 +148,7 @@ def next_start(run: Examination) -> NextStart:
     state = list(Gravity)[worst]
     if state is Gravity.GOOD and (recovered or not reached):
         state = Gravity.INFO
+    missing = recovery_points.missing(run.forecast.log_dirs, forecasts)
     known = rates.known(forecasts, disks=run.forecast.disks if reached else None)
     return NextStart(
         state=state,
@@ -154,6 +159,7 @@ def next_start(run: Examination) -> NextStart:
         not_loaded=not_loaded,
         segments=sum(one.segments for one in forecasts),
         recovered_segments=recovered,
+        cause=" and ".join(dict.fromkeys(one.cause for one in missing)) or None,
         changed_files=run.changed_files,
         lost_records=sum(loss.records for one in forecasts for loss in one.losses),
         losing=losing,
@@ -184,6 +190,36 @@ def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
             KeptDirty(one.path, one.producer_id, one.transaction_first_offset) for one in found.kept
         ],
         command=command_line(run, "retention" if first.segments else "cleaner"),
+    )
+
+
+def open_transactions(run: Examination) -> Iterator[OpenTransactionsAnswer]:
+    """Yield the transactions that are open after the start, if there are any."""
+    found = run.transactions
+    partitions = found.partitions if found else []
+    every = [(one, each) for one in partitions for each in one.open]
+    if not found or not every:
+        return
+    states = Counter(each.state for _, each in every)
+    hanging = states[TransactionState.HANGING]
+    aged = [
+        (each.age_ms, one.path.name, each.first_offset)
+        for one, each in every
+        if each.age_ms is not None
+    ]
+    age, place, offset = max(aged, key=itemgetter(0), default=(None, None, None))
+    is_loaded = all(one.outcome is Outcome.LOADS for one in run.forecasts)
+    yield OpenTransactionsAnswer(
+        state=Gravity.WARNING if hanging else Gravity.INFO,
+        complete=run.forecast_is_whole and is_loaded and not (run.unread or found.errors),
+        partitions=len({one.path for one, _ in every}),
+        open=len(every),
+        hanging=hanging,
+        unknown=states[TransactionState.UNKNOWN],
+        oldest=place,
+        oldest_offset=offset,
+        age_ms=age,
+        command=command_line(run, "txns --open"),
     )
 
 

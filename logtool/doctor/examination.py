@@ -33,6 +33,7 @@ from logtool.running.summary import ActionSummary, Summary
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
+from logtool.txns.after_start import OpenAfterStart, open_after_start
 from logtool.verify import Level, Verification
 
 
@@ -77,6 +78,8 @@ class Examination:
     """True if every partition was loaded before the time was over."""
     after_start: AfterStart | None = None
     """The first round of retention and the partitions that stay dirty; None if not looked at."""
+    transactions: OpenAfterStart | None = None
+    """The transactions that are open after the start; None if there was no time for them."""
     has_too_many_logs: bool = False
     """True if there are too many partitions for that look."""
     homes: list[LogDirNumbers] = field(default_factory=list)
@@ -151,6 +154,7 @@ class Examination:
         self.forecast_ended = True
         self.forecast_is_whole = not self.forecast.out_of_time
         self._look_after_the_start()
+        self._look_for_transactions()
         with suppress(OutOfTimeError):
             self.budget.pace.spend(0)
             self._verify(Level.BATCHES, self.deep)
@@ -185,6 +189,14 @@ class Examination:
         )
         self.after_start = None if self.budget.pace.ran_out else found
 
+    def _look_for_transactions(self) -> None:
+        """Join the open transactions with the logs of their coordinators, if there is time."""
+        homes = [one.log_dir for one in self.forecast.log_dirs]
+        now_ms, pace = time.time_ns() // 1_000_000, self.budget.pace
+        with suppress(OutOfTimeError):
+            pace.spend(0)
+            self.transactions = open_after_start(self.forecasts, homes, now_ms, pace.spend)
+
     def _verify(self, level: Level, checked: Checked) -> None:
         run = Verification(
             self.paths, level=level, selection=self.selection, budget=self.budget,
@@ -208,6 +220,11 @@ class Examination:
         if isinstance(item, PartitionForecast):
             self.forecasts.append(replace(item, actions=tuple(grave)))
 
+    @property
+    def _has_hanging(self) -> bool:
+        found = self.transactions
+        return any(one.hanging_count for one in found.partitions) if found else False
+
     def _sum_up(self) -> None:
         """Fill the summary: the counts of the look that went further, findings and errors."""
         summary, read = self.summary, self.deep.summary if self.deep.is_whole else None
@@ -217,7 +234,7 @@ class Examination:
             summary.add(finding)
         for error in self.unread:
             summary.add(error)
-        summary.to_do |= bool(self.actions)
+        summary.to_do |= bool(self.actions) or self._has_hanging
         has = has_list([self.forecast.broker.node])
         if has is not None:
             summary.partition_list = has and summary.partition_list is not False

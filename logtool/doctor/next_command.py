@@ -10,16 +10,23 @@ from logtool.doctor.answers import (
     Gravity,
     Next,
     NextStart,
+    OpenTransactionsAnswer,
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Remedy, Severity
 from logtool.log.buckets import is_bucket
+from logtool.log.inputs import log_dirs_in
+from logtool.log.opening import open_log_dir
+from logtool.node.identity import identify
 from logtool.running.remedies import Remedies
 
 _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
 """Remedies of findings about data that another copy can still have."""
+
+_MOST_TOPICS = 8
+"""Topics that a command names; it takes all if there are more."""
 
 
 def next_command(
@@ -43,9 +50,8 @@ def next_command(
         return several
     if start and start.refuses:
         return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
-    for found in errors:
-        if found.code == "partition/lost" and found.next:
-            return Next(found.next, "the logs that the next start deletes")
+    if waiting := [one for one in errors if one.code == "partition/lost" and one.next]:
+        return _undelete(run, waiting)
     if filled := _fill(run, others):
         return filled
     if start and (start.losing or start.state is Gravity.ERROR):
@@ -60,8 +66,15 @@ def next_command(
         return Next(command_line(run, "stat --level quick --top 10"), "what takes up disk space")
     if start and start.state is Gravity.WARNING:
         return _plan(run, "what the next start does, and which damage it does not notice")
+    txns = next((one for one in given if isinstance(one, OpenTransactionsAnswer)), None)
+    if txns and txns.hanging:
+        return Next(txns.command, "the transactions that hold back read_committed consumers")
     for found in by_severity[Severity.WARNING]:
         return _finding(run, found)
+    if start and start.cause:
+        return _plan(run, "the partitions that the next start recovers as a whole")
+    if txns and txns.unknown:
+        return Next(txns.command, "old transactions whose coordinators are not here")
     if not run.deep.is_whole:
         return Next(command_line(run, "verify"), "every batch, without a time limit")
     verdict = "nothing is wrong so far"
@@ -111,6 +124,20 @@ def _plan(run: Examination, reason: str) -> Next:
     return Next(command_line(run, "plan"), reason)
 
 
+def _undelete(run: Examination, waiting: Sequence[Finding]) -> Next:
+    """Return the command that saves lost partitions whose directories wait to be deleted."""
+    commands = {one.next for one in waiting}
+    topics = list(dict.fromkeys(one.topic for one in waiting if one.topic))
+    chosen = topics if len(topics) <= _MOST_TOPICS else []
+    words = [
+        "logtool undelete --output undeleted",
+        *(shell.option("--topic", topic) for topic in chosen),
+        *map(shell.path, run.paths),
+    ]
+    command = commands.pop() if len(commands) == 1 else None
+    return Next(command or " ".join(words), "the logs that the next start deletes")
+
+
 def _fill(run: Examination, others: Sequence[Examination]) -> Next | None:
     """Return the repair of damaged partitions from other brokers; None if no copy is sound."""
     damaged, copies = _damaged(run), []
@@ -149,11 +176,42 @@ def _finding(run: Examination, found: Finding) -> Next:
     return Next(f"logtool explain {found.code}", "what it means and what to do")
 
 
+def _log_dirs_below(run: Examination) -> list[str]:
+    """Return the paths of a run, with the log dirs that lie in them in place of other directories.
+
+    With their node ids, if there are several. Of copies of one log dir only the first is named.
+    Nothing if no other directory holds a log dir.
+    """
+    wrong = {one.path for one in run.unread if isinstance(one, NothingMatchedError)}
+    inner = {path: log_dirs_in(path) for path in run.paths if path in wrong}
+    if not any(inner.values()):
+        return []
+    found = [one for path in run.paths for one in inner.get(path, [path])]
+    chosen: dict[object, tuple[int | None, Path]] = {}
+    for path in found:
+        node, directory_id = _ids_of(path)
+        chosen.setdefault(directory_id or path, (node, path))
+    several = len({node for node, _ in chosen.values()}) > 1
+    paths = [_node_dir(node if several else None, path) for node, path in chosen.values()]
+    return [*filter(None, [str(run.selection)]), *paths]
+
+
+def _ids_of(path: Path) -> tuple[int | None, str | None]:
+    """Return node id and directory id in meta.properties of a log dir; None where not known."""
+    try:
+        meta = identify(open_log_dir(path)).meta
+    except UnreadableError:
+        return None, None
+    return (meta.node_id, meta.directory_id) if meta else (None, None)
+
+
 def _unread(run: Examination, error: UnreadableError) -> Next:
     """Return a command that shows why a path could not be read."""
     path = error.path
     if is_bucket(path):
         return _plan(run, "what the node recovers; doctor reads no bucket")
+    if inner := _log_dirs_below(run):
+        return Next(f"logtool doctor {' '.join(inner)}", "the log dirs that the directory holds")
     if isinstance(error, NothingMatchedError):
         return Next(f"ls -la {shell.path(path)}", "what the directory holds")
     if path.exists():

@@ -12,6 +12,7 @@ from logtool.loading.producers import expiration_ms
 from logtool.loading.recovery import CutBatches
 from logtool.loading.shadow import Shadow
 from logtool.log.damage import Damage
+from logtool.log.producer_state import Producer, ProducerState
 from logtool.metadata.releases import NEWEST
 
 
@@ -228,6 +229,8 @@ class LoadResult:
     records_applied: int = 0
     producers: int = 0
     """Number of producers that are known at the end of the log."""
+    in_transaction: Mapping[int, Producer] = field(default_factory=dict)
+    """Producers whose transaction is open at the end of the log, by their id."""
     truncated: bool = False
     """True if segments were removed because the log was to be truncated before them."""
     out_of_reach: bool = False
@@ -240,3 +243,8 @@ class LoadResult:
     """Reason for which the log was checked although it was to be trusted."""
     playback: Playback | None = None
     """Checkpoints and start of the playback; None unless the log is supplemented."""
+
+    def take_producers(self, state: ProducerState) -> None:
+        """Take the number of producers and those with an open transaction from a state."""
+        self.producers = len(state.producers)
+        self.in_transaction = state.in_transaction

@@ -82,5 +82,5 @@ class RebuildStrategy:
         manager.remove_strays([segment.base_offset for segment in loader.segments])
         manager.rebuild(loader.segments, loaded.log_start, loaded.log_end, clean=loader.start.clean)
         loader.count_replay(manager)
-        loaded.producers = len(manager.state.producers)
+        loaded.take_producers(manager.state)
         loader.find_first_unstable(manager)

@@ -103,7 +103,7 @@ class _Supplement:
             begin = loader.loaded.log_start if replay.begin is None else replay.begin
             loader.loaded.playback = replace(loader.loaded.playback, replayed_from=begin)
         loader.count_replay(manager)
-        loader.loaded.producers = len(manager.state.producers)
+        loader.loaded.take_producers(manager.state)
         loader.find_first_unstable(manager)
 
     def _mend(self, segment: LoadedSegment) -> None:

@@ -127,7 +127,7 @@ class _Trusting:
             if offset <= loaded.log_start:
                 manager.delete(offset)
         manager.remove_strays([segment.base_offset for segment in loader.segments])
-        loaded.producers = len(manager.state.producers)
+        loaded.take_producers(manager.state)
         loader.find_first_unstable(manager)
 
     def _is_whole(self, segment: LoadedSegment) -> bool:

@@ -387,6 +387,16 @@ def parse_node_dir(text: str, path_of: Callable[[str], Path] = files.path_of) ->
     return NodeDir(path_of(text))
 
 
+def log_dirs_in(path: Path) -> list[Path]:
+    """Return the log dirs among the folders of a directory; none if it cannot be listed."""
+    try:
+        return _log_dirs_among(
+            [path / one.name for one in files.list_dir(path) if files.is_dir(one)]
+        )
+    except UnreadableError:
+        return []
+
+
 def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
     """Return the log dirs among folders; none if one of them is a partition dir with files."""
     log_dirs = []

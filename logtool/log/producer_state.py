@@ -156,6 +156,15 @@ class ProducerState:
             state.intruding = inside
         return aborted, intruders
 
+    @property
+    def in_transaction(self) -> dict[int, Producer]:
+        """Return the producers whose transaction is open, by their id."""
+        return {
+            producer_id: producer
+            for producer_id, producer in self.producers.items()
+            if producer.transaction_first_offset != NONE
+        }
+
     def oldest_open(self, *, none: int) -> int:
         """Return the first offset of the oldest open transaction, or `none`."""
         open_ones = (p.transaction_first_offset for p in self.producers.values())

@@ -18,6 +18,7 @@ from logtool.loading.result import LoadResult, Logs, Outcome, Playback, StartCon
 from logtool.log import opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
+from logtool.log.producer_state import Producer
 from logtool.node import host_limits
 from logtool.node.identity import topic_id_of
 from logtool.node.lost_end import lost_offsets
@@ -52,6 +53,8 @@ class PartitionForecast:
     records_applied: int = 0
     producers: int = 0
     """Producers that are known at the end of the log."""
+    in_transaction: Mapping[int, Producer] = field(default_factory=dict, repr=False)
+    """Producers whose transaction is open at the end of the log, by their id."""
     indexes_changed: int = 0
     """Offset, time and transaction indexes that are made or changed."""
     why: Mapping[str, int] = field(default_factory=dict)
@@ -227,6 +230,7 @@ def forecast_partition(
         bytes_applied=loaded.bytes_applied,
         records_applied=loaded.records_applied,
         producers=loaded.producers,
+        in_transaction=loaded.in_transaction,
         indexes_changed=sum(_changes_index(action) for action in done),
         why=Counter(str(segment.why) for segment in loaded.recovered),
         epoch_starts=tuple(one for one in loaded.epochs if one[1] < loaded.log_end),

@@ -28,6 +28,7 @@ from logtool.loading.producers import ProducerManager, decode
 from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.loading.shadow import Shadow
 from logtool.log.file import File
+from logtool.log.producer_state import ProducerState
 from logtool.startup import tiering
 from logtool.startup.partition import PartitionForecast, placed
 from logtool.startup.request import LoadRequest
@@ -82,6 +83,7 @@ def forecast(request: LoadRequest, looks: PlainLooks) -> PartitionForecast | Non
         segments=facts.segments,
         needs=found.numbers.needs,
         producers=loaded.producers,
+        in_transaction=loaded.in_transaction,
         epoch_starts=tuple(one for one in loaded.epochs if one[1] < loaded.log_end),
         newest_log=facts.newest_log,
         unread_segments=facts.segments,
@@ -136,15 +138,16 @@ def _loaded(request: LoadRequest, facts: PartitionSummary, found: PlainFiles) ->
             return None
         shadow = Shadow(request.path, (file,))
         shadow.write(_EPOCHS, content)
-    return LoadResult(
+    loaded = LoadResult(
         shadow,
         log_start=log_start,
         local_log_start=max(start.log_start, first),
         log_end=end,
         recovery_point=max(end, log_start),
         epochs=cache.rows,
-        producers=_producers(request, start, found.newest_snapshot),
     )
+    loaded.take_producers(_producers(request, start, found.newest_snapshot))
+    return loaded
 
 
 def _epochs_file(request: LoadRequest, found: PlainFiles) -> File | None:
@@ -160,10 +163,10 @@ def _epochs_file(request: LoadRequest, found: PlainFiles) -> File | None:
     return File(path, name, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def _producers(request: LoadRequest, start: StartConditions, snapshot: bytes) -> int:
-    """Return how many producers of the newest snapshot are not forgotten."""
+def _producers(request: LoadRequest, start: StartConditions, snapshot: bytes) -> ProducerState:
+    """Return the producers of the newest snapshot that are not forgotten."""
     if len(snapshot) <= producer_snapshot.HEADER.size:
-        return 0
+        return ProducerState()
     manager = ProducerManager(Shadow(request.path, ()), start.now_ms, start.idle_ms, start.kafka)
     manager.begin(0, decode(snapshot) or {})
-    return len(manager.state.producers)
+    return manager.state

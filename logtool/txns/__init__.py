@@ -2,9 +2,11 @@
 
 open_transactions  the transactions in the segments of a log
 coordinator        the entries of __transaction_state, by transactional id
+coordinator_logs   the logs of __transaction_state, with what they lost at their end
 joining            open transactions joined with the entries of their coordinators
 findings           the findings about __transaction_state
 objects            the objects that are printed
 run                the run over paths
+after_start        open transactions of logs that were loaded as at a start
 wrong_topic        batches that a client wrote to the wrong topic
 """

@@ -7,7 +7,7 @@ Source: ``TransactionLog``, ``TransactionMetadata``, ``TransactionState``,
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
@@ -241,11 +241,12 @@ class CoordinatorLog:
 
 
 def read_each(
-    dirs: Iterable[tuple[Path, Flavour]],
+    dirs: Iterable[tuple[Path, Flavour]], spend: Callable[[int], None] = lambda _: None
 ) -> Iterator[CoordinatorLog | UnreadableError]:
     """Yield the log of each partition of the topic, of several copies only the furthest.
 
-    A partition dir or segment that cannot be read yields its `UnreadableError`.
+    `spend` is called with the bytes that were read, and may end it with an error. A partition dir
+    or segment that cannot be read yields its `UnreadableError`.
     """
     best: dict[int, CoordinatorLog] = {}
     for path, flavour in dirs:
@@ -254,7 +255,7 @@ def read_each(
             yield listed
             continue
         log = CoordinatorLog(path=path, number=listed.number or 0)
-        yield from _read(log, listed)
+        yield from _read(log, listed, spend)
         other = best.get(log.number)
         if other is None or _far(other) < _far(log):
             best[log.number] = log
@@ -265,18 +266,23 @@ def _far(log: CoordinatorLog) -> tuple[int, int]:
     return log.leader_epoch, log.end_offset
 
 
-def _read(log: CoordinatorLog, listed: Partition) -> Iterator[UnreadableError]:
+def _read(
+    log: CoordinatorLog, listed: Partition, spend: Callable[[int], None]
+) -> Iterator[UnreadableError]:
     for segment in listed.segments:
         try:
             with segment.log.open() as file:
-                _read_segment(log, segment, file)
+                _read_segment(log, segment, file, spend)
         except UnreadableError as error:
             log.is_whole = False
             yield error
 
 
-def _read_segment(log: CoordinatorLog, segment: Segment, file: LogFile) -> None:
+def _read_segment(
+    log: CoordinatorLog, segment: Segment, file: LogFile, spend: Callable[[int], None]
+) -> None:
     for chunk in segment.batches(file):
+        spend(int(chunk.table.size.sum()))
         if len(chunk.table):
             log.leader_epoch = int(chunk.table.leader_epoch[-1])
             log.end_offset = int(chunk.table.last_offset[-1]) + 1

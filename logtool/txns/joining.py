@@ -14,7 +14,7 @@ Source: ``ProducerAppendInfo.checkProducerEpoch`` (4.0.0 through 4.3.1),
 ``TransactionMarkerRequestCompletionHandler``.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -149,9 +149,14 @@ class Joining:
     _copies: dict[TopicNumber, _Copy] = field(default_factory=dict)
     _incomplete: bool | None = None
 
-    def read(self, dirs: Iterable[tuple[Path, Flavour]]) -> Iterator[UnreadableError]:
-        """Read the partition dirs of the topic; yields what cannot be read."""
-        for log in read_each(dirs):
+    def read(
+        self, dirs: Iterable[tuple[Path, Flavour]], spend: Callable[[int], None] = lambda _: None
+    ) -> Iterator[UnreadableError]:
+        """Read the partition dirs of the topic; yields what cannot be read.
+
+        `spend` is called with the bytes that were read.
+        """
+        for log in read_each(dirs, spend):
             if isinstance(log, UnreadableError):
                 self._incomplete = True
                 yield log

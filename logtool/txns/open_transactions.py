@@ -200,7 +200,7 @@ def audit(
     ]
     still.sort(key=lambda transaction: transaction.first_offset)
     aged = [
-        _aged(transaction, now_ms, max_age_ms, pins=number == 0)
+        with_age(transaction, now_ms, max_age_ms, pins=number == 0)
         for number, transaction in enumerate(still)
     ]
     ended.sort(key=lambda transaction: transaction.last_offset or 0)
@@ -303,7 +303,8 @@ class _Beginnings:
         )
 
 
-def _aged(transaction: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Transaction:
+def with_age(transaction: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Transaction:
+    """Return an open transaction with its age: it hangs, as far as the age alone decides it."""
     age = None if transaction.started_ms is None else now_ms - transaction.started_ms
     hangs = age is not None and age > max_age_ms
     return replace(

@@ -5,14 +5,13 @@ holds partitions of ``__transaction_state``, open transactions are joined with t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from logtool.checks import compaction, internal_topics, log_absence
+from logtool.checks import compaction, internal_topics
 from logtool.checks.fast_path import PlainPartitions, may_look
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.plain_files import PlainFiles
@@ -23,7 +22,7 @@ from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import producer_snapshot
-from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.formats.names import DirectoryKind, PartitionDirectory, TopicPartition
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
@@ -32,11 +31,10 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.producer_state import NONE, significant
 from logtool.log.selection import Selection
-from logtool.node import lost_end
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.windows import in_windows
-from logtool.txns import findings
+from logtool.txns import coordinator_logs, findings
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
 from logtool.txns.open_transactions import (
@@ -122,15 +120,7 @@ class TransactionsRun:
 
     def _read_coordinators(self) -> Iterator[UnreadableError]:
         """Read `__transaction_state` of the log dirs, for any selection."""
-        self.joining.homes = list(self._homes | self._around)
-        yield from self._problems_of_coordinators()
-        for log in self.joining.logs:
-            home = (self._homes | self._around).get(log.path.parent)
-            listed = opening.try_partition(log.path, home.flavour if home else self.flavour)
-            if home and isinstance(listed, Partition):
-                lost, was = _lost(home, listed, log.end_offset)
-                if lost:
-                    log.lose_end(lost, was)
+        yield from coordinator_logs.read(self.joining, self._homes | self._around)
         if set(self.paths) == self._homes.keys():
             here = {log.number for log in self.joining.logs}
             nodes = internal_topics.kafka_nodes(self._homes.values(), {})
@@ -139,16 +129,6 @@ class TransactionsRun:
                 one.placed(findings.absent_partitions(one.text))
                 for one in internal_topics.absent(nodes, TOPIC, here)
             ]
-
-    def _problems_of_coordinators(self) -> Iterator[UnreadableError]:
-        yield from self.joining.read(
-            [
-                (folder, home.flavour)
-                for home in (self._homes | self._around).values()
-                for folder, directory in home.partitions
-                if directory.kind is DirectoryKind.LIVE and directory.topic == TOPIC
-            ]
-        )
 
     def _open(self, path: Path) -> LogDir | list[PartitionJob | UnreadableError]:
         """Return a log dir, or the job for a partition dir or a log, with errors."""
@@ -170,7 +150,7 @@ class TransactionsRun:
         except UnreadableError:
             home = None  # a partition dir in a place of its own
         problems: list[UnreadableError] = []
-        job = self._job(chosen, home, _watermarks(home, problems) if home else {})
+        job = self._job(chosen, home, coordinator_logs.watermarks(home, problems) if home else {})
         return [*problems, job]
 
     def _jobs(
@@ -182,7 +162,7 @@ class TransactionsRun:
                 yield from home
                 continue
             problems: list[UnreadableError] = []
-            watermarks = _watermarks(home, problems)
+            watermarks = coordinator_logs.watermarks(home, problems)
             yield from problems
             may = may_look(home.path, self.run.budget, self.flavour)
             looks = PlainPartitions() if may and home.flavour.has_checkpoints else None
@@ -270,32 +250,6 @@ def _remembers(found: PlainFiles, start: int) -> bool:
 
 def _segments(item: PartitionJob | UnreadableError) -> int:
     return 0 if isinstance(item, UnreadableError) else len(item.tasks)
-
-
-def _watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
-    try:
-        return lost_end.watermarks(home)
-    except UnreadableError as error:
-        problems.append(error)
-        return {}
-
-
-def _lost(home: LogDir, listed: Partition, end: int) -> tuple[range | None, str]:
-    """Return the offsets that a log lost at its end, and what shows where it ended."""
-    lost = lost_end.lost(home, _watermarks(home, []), listed, end)
-    if lost:
-        return lost, "its high watermark was"
-    kind, flushed = FileKind.RECOVERY_POINT_CHECKPOINT, None
-    with suppress(UnreadableError):
-        flushed = home.rows(kind).get((listed.topic or "", listed.number or 0))
-    point = flushed.offset if flushed else 0
-    lost = lost_end.lost_offsets(lost_end.witness(home, kind), listed, end, point)
-    if lost:
-        return lost, "its recovery point was"
-    found = log_absence.missing_end(listed, end, clean=home.is_clean)
-    if found is None or found.last_offset is None:
-        return None, ""
-    return range(end, found.last_offset + 1), "other files of the partition show the offset"
 
 
 def _only(listed: Partition, path: Path) -> Partition:

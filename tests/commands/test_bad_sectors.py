@@ -55,7 +55,17 @@ def of_others(result):
     """
     sum_of_points = ("checkpoint/no-recovery-point", None)
     name = BAD.partition("/")[0]
-    sums = {"summary", "total", "topic", "damage", "start", "high_watermark", "disk", "next"}
+    sums = {
+        "summary",
+        "total",
+        "topic",
+        "damage",
+        "start",
+        "high_watermark",
+        "disk",
+        "next",
+        "transactions",
+    }
     return [
         {key: value for key, value in obj.items() if key not in ("elapsed_s", "age_ms")}
         for obj in result.objects

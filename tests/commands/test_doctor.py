@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ from damage import append_to_file, damage_file, flip, overwrite, remove_file
 from processes import locked_by_a_process, without_rights
 from verification import logs, set_offsets, small_log_dir
 
+from logtool.commands.views.doctor import MOST_GROUPS
 from logtool.doctor import examination
 from logtool.formats import producer_snapshot
 from logtool.metadata.image import DIRECTORY
@@ -43,7 +46,7 @@ def damaged(clean):
 def labels(result):
     """Return the state of each answer on the screen, by its name."""
     words = (line.split() for line in result.lines if line and not line.startswith(" "))
-    return {name: state for state, name, *_ in words if state not in ("Next,", "Repair")}
+    return {name: state for state, name, *_ in words if state not in ("Next,", "To", "The")}
 
 
 def test_a_sound_log_dir_fills_less_than_a_screen(run, clean):
@@ -66,7 +69,7 @@ def test_of_a_damaged_one_the_worst_comes_first_and_it_is_one_screen(run, damage
     shown = labels(result)
     assert (shown["damage"], shown["start"], shown["watermark"]) == ("ERROR",) * 3
     assert result.lines[0].startswith("ERROR    damage    ")
-    assert len(result.lines) <= SCREEN + 10
+    assert len(result.lines) <= SCREEN + 20  # messages are whole
     wide = [line for line in result.lines[:-1] if len(line) > 80]
     assert all(str(damaged) in line for line in wide), wide  # a name is not broken
     groups = [line.split()[0] for line in result.lines if line[:2] == "  " and line[2] != " "]
@@ -138,6 +141,15 @@ def test_the_screen_is_as_wide_as_the_terminal(run, damaged, monkeypatch):
     assert widths[220] == widths[100]
 
 
+def test_messages_are_whole_on_a_narrow_terminal(run, damaged):
+    items = run("doctor", "-f", "ndjson", damaged).objects
+    shown = " ".join(run("doctor", damaged).stdout.split())
+    for item in items:
+        groups = [one for one in item.get("groups", ()) if one["state"] != "info"]
+        for group in groups[:MOST_GROUPS]:
+            assert " ".join(group["message"].split()) in shown
+
+
 def test_nothing_is_said_of_a_start_for_which_there_was_no_time(run, damaged):
     result = run("doctor", "--max-duration", "0.000001", damaged)
     assert result.status in (1, 6)
@@ -206,11 +218,20 @@ def test_log_dirs_of_several_nodes_are_examined_one_by_one_next(run, scenario):
 def test_a_lost_partition_that_waits_to_be_deleted_is_saved_next(run, copy_of, monkeypatch):
     home = copy_of("4.3.1/clean")
     (home / "codec-none-0").rename(home / f"codec-none-0.{'0' * 32}-delete")
-    (proposed,) = run("doctor", "-f", "ndjson", home).of_type("next")
+    command = command_of(run("doctor", "-f", "ndjson", home))
+    assert "--topic codec-none " in command
     monkeypatch.chdir(home.parent)
-    assert run(*shlex.split(proposed["command"])[1:]).status == 0
-    saved = home.parent / "undeleted" / "partitions" / "codec-none-0"
+    assert run(*shlex.split(command)[1:]).status == 0
+    (folder,) = home.parent.glob("undeleted*/partitions")
+    assert [one.name for one in folder.iterdir()] == ["codec-none-0"]
+    saved = folder / "codec-none-0"
     assert run("stat", "-f", "ndjson", saved).of_type("partition")[0]["records"] == 360
+    (home / "index.dense-0").rename(home / f"index.dense-0.{'0' * 32}-delete")
+    command = command_of(run("doctor", "-f", "ndjson", home))
+    assert "--topic codec-none --topic index.dense " in command
+    assert run(*shlex.split(command)[1:]).status == 0
+    saved = {one.name for one in (home.parent / "undeleted" / "partitions").iterdir()}
+    assert saved == {"codec-none-0", "index.dense-0"}
 
 
 def test_of_a_bucket_the_start_of_its_node_is_next(run, scenario):
@@ -348,6 +369,26 @@ def test_a_directory_of_another_kind_matches_nothing(run, tmp_path):
     assert result.status == 4
     assert f"{tmp_path / 'etc'}: " in result.stderr
     assert result.lines[-1] == f"  ls -la {tmp_path / 'etc'}"
+
+
+def test_next_to_a_directory_of_log_dirs_these_are_examined(run, clean):
+    parent = clean.parent
+    result = run("doctor", "-f", "ndjson", "--topic", "codec*", parent)
+    assert result.status == 4
+    assert command_of(result) == f"logtool doctor --topic 'codec*' {clean}"
+    assert run(*shlex.split(command_of(result))[1:]).status == 0
+    # A copy of the log dir is not another log dir of its broker.
+    shutil.copytree(clean, parent / "data-copy")
+    assert command_of(run("doctor", "-f", "ndjson", parent)) == f"logtool doctor {clean}"
+    other = shutil.copytree(clean, parent / "other")
+    meta = other / "meta.properties"
+    text = re.sub("directory.id=.*", "directory.id=k-d2nq9tT6WxIGq92jeF8w", meta.read_text())
+    meta.write_text(text)
+    expected = f"logtool doctor {clean} {other}"
+    assert command_of(run("doctor", "-f", "ndjson", parent)) == expected
+    meta.write_text(text.replace("node.id=1", "node.id=2"))
+    expected = f"logtool doctor 1={clean} 2={other}"
+    assert command_of(run("doctor", "-f", "ndjson", parent)) == expected
 
 
 def test_a_file_is_refused_as_plan_does(run, clean):

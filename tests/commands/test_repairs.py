@@ -2,10 +2,15 @@
 
 import shlex
 import shutil
+from itertools import pairwise
 
 import pytest
-from damage import append_to_file, damage_file, flip, remove_file
-from verification import logs, small_log_dir
+from damage import append_to_file, cut, damage_file, flip, remove_file
+from verification import batches, logs, set_offsets, small_log_dir
+
+from logtool.findings import Finding, Remedy
+from logtool.log.selection import Selection
+from logtool.running.remedies import Remedies
 
 INDEXED, EPOCHS, BAD = "index.dense-0", "codec-none-0", "codec-gzip-0"
 
@@ -18,8 +23,17 @@ def data(scenario, tmp_path):
 
 def commands(result):
     """Return the commands behind the count of each remedy."""
-    lines = [line.strip() for line in result.stderr.partition("To repair:\n")[2].splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("logtool ")]
+    lines = result.stderr.splitlines()
+    return [
+        shlex.split(command)[1:]
+        for line, command in pairwise(lines)
+        if line.startswith("To repair ") and command.startswith("  logtool ")
+    ]
+
+
+def end_of(folder):
+    """Return the offset behind the last batch of a log."""
+    return int(batches(logs(folder)[-1]).last_offset[-1]) + 1
 
 
 def harm_index(data):
@@ -62,6 +76,47 @@ def test_an_index_next_to_a_damaged_batch_is_repaired_with_it(run, data):
     dry, losing = commands(run("verify", data))
     assert dry == ["recover", "--full", str(data)]
     assert losing == ["recover", "--full", str(data / BAD)]
+
+
+def test_the_end_of_a_log_is_filled_from_a_copy(run, data):
+    copy = shutil.copytree(data, data.parent / "copy")
+    log = logs(data / BAD)[-1]
+    damage_file(log, cut, log.stat().st_size - 100)
+    remove_file(data / ".kafka_cleanshutdown")
+    set_offsets(data / "replication-offset-checkpoint", {("codec-gzip", 0): end_of(copy / BAD)})
+    (command,) = commands(run("verify", data))
+    assert command == ["recover", "--fill-from", "COPY", str(data / BAD)]
+    items = run("doctor", "-f", "ndjson", data).of_type("remedy")
+    proposed = [one for one in items if one["remedy"] == "replica"]
+    assert [one["findings"] for one in proposed] == [2]
+    assert shlex.split(proposed[0]["command"])[1:] == command
+    (given,) = commands(run("verify", data / BAD, copy / BAD))
+    assert given == ["recover", "--apply", "--fill-from", str(copy / BAD), str(data / BAD)]
+    words = [str(copy) if word == "COPY" else word for word in command]
+    assert run(*words, "--apply").status == 0
+    assert logs(data / BAD)[-1].read_bytes() == logs(copy / BAD)[-1].read_bytes()
+    again = run("verify", data)
+    assert (again.status, commands(again)) == (0, [])
+
+
+def test_what_no_copy_of_a_log_mends_has_a_remedy_of_its_own(data):
+    remedies = Remedies([data], Selection())
+    for code in ("batch/magic", "batch/codec"):
+        finding = Finding(code, "", path=logs(data / BAD)[0], topic="codec-gzip", partition=0)
+        remedies.add(finding)
+    assert [(one.remedy, one.findings, one.command) for one in remedies.counts()] == [
+        (Remedy.REPLICA, 1, f"logtool recover --fill-from COPY {data / BAD}"),
+        (Remedy.REPLICA, 1, "logtool explain batch/codec"),
+    ]
+
+
+def test_a_copy_is_not_for_the_metadata_log(data):
+    remedies = Remedies([data], Selection())
+    name = "__cluster_metadata"
+    remedies.add(
+        Finding("batch/magic", "", path=logs(data / f"{name}-0")[0], topic=name, partition=0)
+    )
+    assert [one.command for one in remedies.counts()] == ["logtool explain batch/magic"]
 
 
 def test_a_sound_log_dir_has_nothing_to_repair(run, data):

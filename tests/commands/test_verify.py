@@ -230,7 +230,7 @@ def test_a_flipped_bit_is_found(run, scenario, tmp_path):
     result = run("verify", home)
     assert result.status == 1
     assert result.lines[0].startswith(f"ERROR    batch/crc  {log} @")
-    (command,) = re.findall(r"^  logtool (.*)$", result.stderr, re.M)
+    (command,) = re.findall(r"^Next:\n  logtool (.*)$", result.stderr, re.M)
     assert run(*command.split()).status == 1, "the command that is proposed works"
 
 

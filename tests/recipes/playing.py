@@ -30,11 +30,12 @@ WITHOUT_BAR = ("cleaner", "retention")
 """The commands that show no progress."""
 COLOURED = "02-corrupt-record"
 # What differs from run to run or from machine to machine: how long reading took, room on the disk,
-# limits of the machine, blocks of its file system, where a directory of a test is, and what is old
-# enough for retention.
+# limits of the machine, blocks of its file system, where a directory of a test is, what is old
+# enough for retention, and how old a transaction is.
 _VOLATILE = re.compile(
     r"in [\d.,]+ (us|ms|s) \([^)]*/s\)|\d+ % used.*|\S*/data\.logtool-undo-\S+"
     r"|\d[\d,]* (needed|allowed)[^.\n]*|[\d.]+ [KM]iB +[\d.]+ %|(?<=retention deletes )[^;]+"
+    r"|(?<=open for )[^;]+"
 )
 _PARAGRAPH = re.compile(r"^\S.*(?:\n {2,}\S.*)*", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -5,6 +5,7 @@ import shutil
 import pytest
 from conftest import SCENARIOS
 from damage import append_to_file, cut, damage_file, flip, overwrite, remove_file
+from examining import examined, of, the
 from verification import log_dirs, logs, set_offsets, small_log_dir
 
 from logtool.actions import Action
@@ -40,21 +41,6 @@ from logtool.verify import Level, Verification
 
 PARTITIONS = ("small-segments-0", "codec-none-0", "index.dense-0", "tx.mixed-0")
 WATERMARK = "replication-offset-checkpoint"
-
-
-def examined(*paths, **more):
-    """Return an examination that came to its end, and its items."""
-    run = Examination(paths, StartOptions(), **more)
-    return run, list(diagnosis.diagnose([run]))
-
-
-def of(kind, items):
-    return [item for item in items if isinstance(item, kind)]
-
-
-def the(kind, items):
-    (found,) = of(kind, items)
-    return found
 
 
 def grave(items):

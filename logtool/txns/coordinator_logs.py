@@ -1,0 +1,69 @@
+"""The logs of ``__transaction_state`` in log dirs, with the entries that they lost at their end."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from logtool.checks import log_absence
+from logtool.errors import UnreadableError
+from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
+from logtool.log import opening
+from logtool.log.dir import LogDir, Partition
+from logtool.node import lost_end
+from logtool.txns.coordinator import TOPIC
+from logtool.txns.joining import Joining
+
+
+def read(
+    joining: Joining,
+    homes: Mapping[Path, LogDir],
+    spend: Callable[[int], None] = lambda _: None,
+) -> Iterator[UnreadableError]:
+    """Read the coordinators' entries of log dirs, by path; yield what cannot be read.
+
+    `spend` is called with the bytes that were read.
+    """
+    joining.homes = list(homes)
+    yield from joining.read(
+        [
+            (folder, home.flavour)
+            for home in homes.values()
+            for folder, directory in home.partitions
+            if directory.kind is DirectoryKind.LIVE and directory.topic == TOPIC
+        ],
+        spend,
+    )
+    for log in joining.logs:
+        home = homes.get(log.path.parent)
+        listed = home and opening.try_partition(log.path, home.flavour)
+        if home and isinstance(listed, Partition):
+            lost, was = _lost(home, listed, log.end_offset)
+            if lost:
+                log.lose_end(lost, was)
+
+
+def watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
+    """Return the high watermarks in a log dir; an error is added to `problems`."""
+    try:
+        return lost_end.watermarks(home)
+    except UnreadableError as error:
+        problems.append(error)
+        return {}
+
+
+def _lost(home: LogDir, listed: Partition, end: int) -> tuple[range | None, str]:
+    """Return the offsets that a log lost at its end, and what shows where it ended."""
+    lost = lost_end.lost(home, watermarks(home, []), listed, end)
+    if lost:
+        return lost, "its high watermark was"
+    kind, flushed = FileKind.RECOVERY_POINT_CHECKPOINT, None
+    with suppress(UnreadableError):
+        flushed = home.rows(kind).get((listed.topic or "", listed.number or 0))
+    point = flushed.offset if flushed else 0
+    lost = lost_end.lost_offsets(lost_end.witness(home, kind), listed, end, point)
+    if lost:
+        return lost, "its recovery point was"
+    found = log_absence.missing_end(listed, end, clean=home.is_clean)
+    if found is None or found.last_offset is None:
+        return None, ""
+    return range(end, found.last_offset + 1), "other files of the partition show the offset"
