@@ -199,7 +199,7 @@ def _next_lines(commands: list[str]) -> Iterator[str]:
 _HOW = {
     Remedy.RECOVER: " without loss",
     Remedy.CHECKPOINT: " in checkpoint files",
-    Remedy.LOSS: " with loss of records (or with --fill-from COPY without it)",
+    Remedy.LOSS: " with loss of records (without loss: --fill-from COPY)",
     Remedy.REPLICA: " from a copy on another broker",
     Remedy.NONE: " by hand",
 }

@@ -340,7 +340,7 @@ def _lacking(
     if watermark > end:
         text = (
             f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
-            f"{watermark - end} acknowledged offsets; look for these offsets in the other "
+            f"{watermark - end:,} acknowledged offsets; look for these offsets in the other "
             "replicas before this one becomes leader"
         )
         yield Action(action="lacks", path=request.path, reason=text)
