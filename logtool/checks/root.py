@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.disk import files, in_use, shell
-from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
@@ -33,12 +31,6 @@ def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
         name = f" ({holder.command})" if holder.command else ""
         text = f"{who}{name} has locked {flavour.lock}: files may change while logtool reads them"
         yield Finding("data-dir/in-use", text, path=log_dir)
-
-
-def check_bootstrap(root: LogDir) -> Iterator[Finding | UnreadableError]:
-    """Check ``bootstrap.checkpoint``, which has the format of a snapshot of the metadata log."""
-    if file := root.files.get(FileKind.BOOTSTRAP_CHECKPOINT):
-        yield from check_kraft_snapshot(file)
 
 
 def check_partition_offsets(
