@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from logtool.checks.broker_dirs import LogDirCopy
 from logtool.disk import files, shell
 from logtool.log.inputs import GivenPaths
 from logtool.startup.partition import PartitionForecast
@@ -47,3 +48,9 @@ def cut(refused: Sequence[PartitionForecast]) -> str | None:
     stopped = [one for one in refused if one.outcome != "loads" and not one.request.redpanda]
     mended = [one.request for one in stopped if one.other_end is not None]
     return f"logtool recover {places(mended)}" if mended else None
+
+
+def compare(copies: Iterable[LogDirCopy]) -> Iterator[str]:
+    """Yield the command that compares each pair of a log dir and its copy."""
+    for one in copies:
+        yield f"logtool diff {shell.path(one.of)} {shell.path(one.path)}"

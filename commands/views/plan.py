@@ -288,6 +288,8 @@ class PlanPrinter(ActionPrinter):
         """Yield the commands that mend what stops the broker, or what is lost, with their ends."""
         for command in self._rebuilding():
             yield "to repair checkpoint files", command
+        for command in mending.compare(self._forecast.broker.copies.values()):
+            yield "to compare a log dir with its copy", command
         losing = self._losing
         for end, found in (
             ("to recover what no broker loads", mending.cut(self._forecasts)),
