@@ -17,7 +17,7 @@ from logtool.checks.node_verdicts import NodeVerdicts
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.partition_numbers import PartitionNumbers, numbers_of
 from logtool.checks.report import PartitionSummary
-from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, Schedule
+from logtool.checks.schedule import Coverage, EarlierReports, Engine, PartitionJob, Schedule
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.checks.topic_ids import TopicIds
@@ -157,6 +157,11 @@ class Verification:
         return self._schedule.too_large
 
     @property
+    def coverage(self) -> Coverage | None:
+        """Return which logs runs with the same memory have checked; None without a memory."""
+        return self._schedule.coverage(self.opened)
+
+    @property
     def read_in_part(self) -> Mapping[Path, int]:
         """Return the bytes at which the next run with the same memory goes on, by the log."""
         return self._schedule.read_in_part
@@ -197,9 +202,11 @@ class Verification:
         paths = list(files.each_once(self._paths))
         self.opened = {path: inputs.open_path(path, paths, self._flavour) for path in paths}
         self._verdicts.gather(filter(_is_of_kafka, self.opened.values()))
-        for path, found in self.opened.items():
+        for path in self._run.budget.in_turn(self.opened):
             if self.summary.out_of_time:
                 break
+            self._schedule.reached.add(path)
+            found = self.opened[path]
             yield from check_output(path)
             try:
                 if isinstance(found, UnreadableError):

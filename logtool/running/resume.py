@@ -16,7 +16,10 @@ import json
 import math
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import field
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +51,20 @@ class Memory:
     def age_key(self, log: File) -> float:
         """Return when the log had its last turn as it is now, in s since 1970; 0 for never."""
         return max(_when(self.checked, log), _when(self.begun, log))
+
+    def checked_s(self, log: File) -> float:
+        """Return when the log was checked to its end as it is now, in s since 1970; 0 for never."""
+        return _when(self.checked, log)
+
+    def in_turn(self, paths: Iterable[Path]) -> list[Path]:
+        """Return paths in the order of the last check below each, so that each has its turn."""
+        last = {path.absolute(): (0.0, path) for path in paths}
+        for name, (_, _, when) in chain(self.checked.items(), self.begun.items()):
+            log = Path(name)
+            for place in (log, *log.parents):
+                if place in last and last[place][0] < when:
+                    last[place] = when, last[place][1]
+        return [path for _, path in sorted(last.values(), key=itemgetter(0))]
 
     def remember(self, log: File) -> None:
         """Note that the log was checked now."""

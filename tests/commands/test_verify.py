@@ -242,6 +242,7 @@ def test_what_needs_more_than_a_whole_run_is_named_with_the_command_for_it(copy_
     log = home / "00000000000000000000.log"
     assert result.status == 6
     assert f"{log} (" in result.stderr
+    assert f"{log}: " in result.stderr
     assert f"  logtool verify {log}\n" in result.stderr
 
 
