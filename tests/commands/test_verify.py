@@ -3,6 +3,7 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -119,6 +120,13 @@ def test_infos_are_counted_by_code_unless_asked_for(verify):
     assert f"{INFO.code}  x3  {catalogue()[INFO.code].title}" in result.stderr
     assert len(verify([INFO] * 3, "-v").lines) == 3
     assert len(verify([INFO] * 3, "-f", "ndjson").of_type("finding")) == 3
+
+
+def test_an_info_that_occurs_once_has_its_place(verify):
+    assert f"info     {INFO.code}  {INFO.path}" in verify([INFO]).stderr
+    assert f"{INFO.path}" not in verify([INFO] * 2).stderr
+    placed = replace(INFO, position=7)
+    assert f"info     {INFO.code}  {INFO.path} @7  {INFO.message}\n" in verify([placed]).stderr
 
 
 def test_the_last_line_for_people_is_the_verdict(verify):
