@@ -173,7 +173,7 @@ class VerifyPrinter(FindingPrinter):
         yield from super().last_lines()
 
     def _coverage(self, known: Coverage) -> Iterator[Line]:
-        """Yield what runs with the same memory have checked, and where the next one goes on."""
+        """Yield lines on the checks of all runs with one memory, and the place of the next one."""
         done = "this run and the earlier ones" if self._job.summary.bytes else "the earlier runs"
         when = rfc3339(int(known.oldest_s * 1000))
         line = f"everything was checked by {done}, the longest ago at {when}"

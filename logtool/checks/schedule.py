@@ -173,7 +173,7 @@ class Schedule:
             memory.save()
 
     def coverage(self, paths: Iterable[Path]) -> Coverage | None:
-        """Return what this run and earlier ones checked; None without a memory, or without data.
+        """Return the coverage of this run and earlier ones; None without a memory, or without data.
 
         `paths` are those of the run, in `reached` so far as there was time for them.
         """
