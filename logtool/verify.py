@@ -11,7 +11,7 @@ from logtool.checks import compaction, file_names, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
-from logtool.checks.kraft_snapshot import check_kraft_snapshot
+from logtool.checks.kraft_snapshot import check_bootstrap
 from logtool.checks.log_dir_facts import LogDirFacts, live_key
 from logtool.checks.node_verdicts import NodeVerdicts
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
@@ -29,7 +29,6 @@ from logtool.findings import Finding
 from logtool.formats import compression, names
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
-from logtool.loading import bootstrap
 from logtool.log import inputs, opening
 from logtool.log.dir import OF_TODAY, LogDir, Partition
 from logtool.log.file import File
@@ -228,11 +227,9 @@ class Verification:
         with LogFile(path) as file:
             self._run.bytes_total += file.size
         what = path, self._level, self._limit, facts, self._neighbours
-        found = check_single_file(
+        yield from check_single_file(
             *what, lambda count: self._schedule.spend(count, path), self._static, self._flavour
         )
-        is_bootstrap = path.name == FileKind.BOOTSTRAP_CHECKPOINT
-        yield from bootstrap.judged(found, path) if is_bootstrap else found
         self.summary.count(facts, partitions=0)
 
     def _log_dir(self, home: LogDir) -> Iterator[Item]:
@@ -253,7 +250,7 @@ class Verification:
             node = self._verdicts.nodes.get(home.path)
             holder = node.metadata_log if node else None
             is_read = holder is None or holder.path == home.path
-            yield from bootstrap.judged(check_kraft_snapshot(file), file.path, is_read=is_read)
+            yield from check_bootstrap(file, is_read=is_read)
 
     def _facts_of(self, home: LogDir) -> LogDirFacts:
         node = self._verdicts.nodes.get(home.path)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from logtool.actions import Action, FileChange
+from logtool.actions import HINDRANCES, Action, FileChange
 from logtool.commands.output import Printer, Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
@@ -22,7 +22,6 @@ from logtool.running.summary import ActionSummary
 from logtool.schemas.printed import ACTION
 from logtool.schemas.tables import FINDING
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.recover import HINDRANCES
 
 NO_PARTITION: Final = "there are no partitions"
 _REBUILT = (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from logtool.actions import Action
+from logtool.actions import HINDRANCES, Action
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
@@ -18,7 +18,7 @@ from logtool.exits import Exit
 from logtool.log.inputs import GivenPaths
 from logtool.running.summary import ActionSummary
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.recover import HINDRANCES, ApplyConsent, Recover
+from logtool.startup.recover import ApplyConsent, Recover
 
 
 def run(

@@ -24,7 +24,6 @@ trusting          the strategy that trusts the log and reads headers alone
 header_recovery   the recovery of one segment from its headers
 header_walk       the headers of a log, one after the other
 replay_start      the checkpoints that say where such a recovery starts
-bootstrap         ``bootstrap.checkpoint`` as a broker reads it
 metadata_log      faults that keep a metadata log from being loaded
 release_support   the levels and records that the release does not support
 clean_start       starts after a clean stop that fail at damage

@@ -31,11 +31,6 @@ _WARM_ENTRIES = 8192 // offset_index.ENTRY_SIZE
 class StartFailsError(Exception):
     """A broker does not survive this: its start-up ends with an uncaught exception."""
 
-    @property
-    def reason(self) -> str:
-        """Return the reason, one line."""
-        return str(self)
-
 
 class OfflineError(Exception):
     """A broker takes the log dir offline: an I/O error in its eyes."""

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from logtool.disk import files
-from logtool.errors import FormatError
 from logtool.formats import quorum_state
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.bootstrap import read_failure
 from logtool.loading.loader import load
 from logtool.loading.result import Outcome, StartConditions
 from logtool.log import opening
 from logtool.log.file import File
+from logtool.metadata.bootstrap import read_failure
 
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 _TAKES_ANY_VERSION = (3, 3)
@@ -45,8 +44,7 @@ def hindrances(
 ) -> Iterator[Hindrance]:
     """Yield the files that hinder the start of a broker in the log dir of the metadata log."""
     if bootstrap and (refused := read_failure(bootstrap.path)):
-        position = refused.position if isinstance(refused, FormatError) else None
-        yield Hindrance(bootstrap.path, refused.reason, position)
+        yield Hindrance(bootstrap.path, refused.reason, refused.position)
     listed = opening.open_partition(log_dir / DIRECTORY)
     loaded = load(listed, StartConditions(clean=False, kafka=kafka))
     if loaded.outcome not in (Outcome.LOADS, Outcome.UNKNOWN):

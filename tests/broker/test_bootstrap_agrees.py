@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from broker.install import java_command
 
-from logtool.loading import bootstrap
+from logtool.metadata import bootstrap
 
 pytestmark = pytest.mark.broker
 

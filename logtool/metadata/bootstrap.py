@@ -1,28 +1,28 @@
 """The reading of ``bootstrap.checkpoint`` at a start: by size fields alone; no CRC is compared.
 
 A node reads the file at every start, from the log dir with its metadata log. Source:
-``BootstrapDirectory``, ``BatchFileReader`` (Kafka 3.3 to 3.9; 4.3 by its behaviour).
+``BootstrapDirectory``, ``BootstrapMetadata``, ``BatchFileReader`` (Kafka 3.9 and 4.3).
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
+from struct import Struct
 
 from logtool.disk import files
-from logtool.errors import FormatError, UnreadableError
-from logtool.findings import Broker, Finding
+from logtool.errors import FormatError
 from logtool.formats import control_record
 from logtool.formats.messages import codec, internal_topics, schema
 from logtool.formats.names import CLUSTER_METADATA
-from logtool.formats.record_batch import HEADER_SIZE, MAGIC
-from logtool.loading.kafka_reading import BatchHeader, StartFailsError, headers
-from logtool.loading.shadow import ShadowFile
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.log.record_table import Unread
 from logtool.log.records import batch_records, one_batch
 from logtool.metadata.releases import METADATA_VERSION
 
 _FEATURE_LEVEL = 12
 """Type of the record that a bootstrap file is there for."""
+_HEAD = Struct(">qi")
+_SMALLEST = 14
+"""Least value of the size field of a batch of any magic."""
 _MAGIC_AT = 16
 """Place of the magic byte in a batch."""
 _CONTROL = {
@@ -33,73 +33,59 @@ _CONTROL = {
 """The control records that the reader takes."""
 
 
-def judged(
-    found: Iterable[Finding | UnreadableError], path: Path, *, is_read: bool = True
-) -> Iterator[Finding | UnreadableError]:
-    """Yield the findings about the file, which stop a broker only if it cannot read the file.
+def read_failure(path: Path) -> FormatError | None:
+    """Return why a broker cannot read the file; None if it can. UnreadableError.
 
-    `is_read` is False in a log dir without the metadata log, where no start reads the file.
+    The byte of the error counts from the start of the file.
     """
-    items = list(found)
-    if any(isinstance(one, UnreadableError) for one in items):
-        yield from items
-        return
-    refused = read_failure(path) if is_read else None
-    broker = Broker.REFUSES if refused else Broker.NEVER
-    stopping = False
-    for one in items:
-        if isinstance(one, Finding) and one.broker is Broker.REFUSES:
-            stopping = True
-            yield replace(one, broker_override=broker)
-        else:
-            yield one
-    if refused and not stopping:
-        yield Finding("kraft-snapshot/damaged", refused.reason, path=path)
-
-
-def read_failure(path: Path) -> FormatError | StartFailsError | None:
-    """Return why a broker cannot read the file; None if it can."""
+    data = files.read_small(path)
     try:
-        _read(files.read_small(path))
-    except (FormatError, StartFailsError) as error:
+        batches = _batches(data)
+        names = [name for at, size in batches for name in _features(data[at : at + size], at)]
+    except FormatError as error:
         return error
+    if METADATA_VERSION not in names:
+        return FormatError("the metadata log has no feature level of metadata.version")
     return None
 
 
-def _read(data: bytes) -> None:
-    """Read the file as a broker does, to the last batch.
+def _batches(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield position and size of each whole batch, by the size fields alone."""
+    position = 0
+    while position < len(data) - _MAGIC_AT - 1:
+        _, length = _HEAD.unpack_from(data, position)
+        if length < _SMALLEST:
+            raise FormatError(f"size field {length} is smaller than any batch", position)
+        size = LOG_OVERHEAD + length
+        if size > len(data) - position:
+            return
+        yield position, size
+        position += size
 
-    FormatError with the byte where it cannot, StartFailsError for a size or a magic that no batch
-    has, or without a feature level.
-    """
-    file = ShadowFile(None, len(data), data)
-    names = [name for header in headers(file, 0, len(data)) for name in _features(data, header)]
-    if METADATA_VERSION not in names:
-        raise StartFailsError("the metadata log has no feature level of metadata.version")
 
-
-def _features(data: bytes, header: BatchHeader) -> Iterator[str]:
+def _features(data: bytes, position: int) -> Iterator[str]:
     """Yield the name of each feature level of a batch, after a look at each of its records.
 
-    The byte of an error counts from the start of the file; in a compressed batch, where the bytes
-    of a record have no place in the file, it is that of the batch.
+    In a compressed batch, where the bytes of a record have no place in the file, the byte of an
+    error is that of the batch.
     """
-    if not MAGIC <= header.magic < 128:
-        raise StartFailsError(f"magic {header.magic} at byte {header.position}, expected {MAGIC}")
-    if header.size < HEADER_SIZE:
-        raise StartFailsError(f"the batch at byte {header.position} is smaller than a header")
-    batch = bytearray(data[header.position : header.position + header.size])
+    magic = data[_MAGIC_AT]
+    if not MAGIC <= magic < 128:
+        raise FormatError(f"magic {magic}, expected {MAGIC}", position)
+    if len(data) < HEADER_SIZE:
+        raise FormatError("the batch is smaller than its header", position)
+    batch = bytearray(data)
     batch[_MAGIC_AT] = MAGIC  # a higher number is read like it
-    chunk = one_batch(memoryview(batch), header.position)
+    chunk = one_batch(memoryview(batch), position)
     is_control, is_plain = bool(chunk.table.is_control[0]), not chunk.table.codec[0]
     tables = []
     for part in batch_records(chunk, 0):
         if isinstance(part, Unread):
             inside = HEADER_SIZE + part.error.position if part.in_records and is_plain else 0
-            raise FormatError(part.reason, header.position + inside)
+            raise FormatError(part.reason, position + inside)
         tables.append(part)
     if not sum(len(table.offset) for table in tables):
-        raise StartFailsError(f"the batch at byte {header.position} has no record")
+        raise FormatError("the batch has no record", position)
     for table in tables:
         for row in range(len(table.offset)):
             start = int(table.spans.value_position[row])
@@ -111,7 +97,7 @@ def _features(data: bytes, header: BatchHeader) -> Iterator[str]:
                     yield name
             except FormatError as error:
                 inside = HEADER_SIZE + start + error.position if is_plain else 0
-                raise FormatError(error.reason, header.position + inside) from None
+                raise FormatError(error.reason, position + inside) from None
 
 
 def _read_control(key: bytes | memoryview | None, value: bytes | memoryview) -> None:
