@@ -17,7 +17,7 @@ from logtool.checks.node_verdicts import NodeVerdicts
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.partition_numbers import PartitionNumbers, numbers_of
 from logtool.checks.report import PartitionSummary
-from logtool.checks.schedule import Coverage, EarlierReports, Engine, PartitionJob, Schedule
+from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, ResumeCoverage, Schedule
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.checks.topic_ids import TopicIds
@@ -86,9 +86,9 @@ class Verification:
     """One run of `verify`: iterate over it for the findings, then read `summary`.
 
     Inputs that cannot be read come as `UnreadableError` among the findings, and everything else is
-    still checked. Paths are checked in the order given. When the time of the budget is over, what
-    was looked at is judged, and the summary says that it is not complete. With `areas`, only codes
-    that begin with one of them are reported.
+    still checked. Paths are checked in the order given; with a memory, each has its turn. When the
+    time of the budget is over, what was looked at is judged, and the summary says that it is not
+    complete. With `areas`, only codes that begin with one of them are reported.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class Verification:
         return self._schedule.too_large
 
     @property
-    def coverage(self) -> Coverage | None:
+    def coverage(self) -> ResumeCoverage | None:
         """Return which logs runs with the same memory have checked; None without a memory."""
         return self._schedule.coverage(self.opened)
 

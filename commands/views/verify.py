@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from logtool.checks.schedule import Coverage
+from logtool.checks.schedule import ResumeCoverage
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
@@ -172,7 +172,7 @@ class VerifyPrinter(FindingPrinter):
             yield f"only sample {number} of {count} was checked", None
         yield from super().last_lines()
 
-    def _coverage(self, known: Coverage) -> Iterator[Line]:
+    def _coverage(self, known: ResumeCoverage) -> Iterator[Line]:
         """Yield lines on the checks of all runs with one memory, and the place of the next one."""
         done = "this run and the earlier ones" if self._job.summary.bytes else "the earlier runs"
         when = rfc3339(int(known.oldest_s * 1000))

@@ -102,7 +102,7 @@ class PartitionJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class ResumeCoverage:
     """The segments that runs with one memory have checked, at the end of a run."""
 
     segments: int
@@ -172,7 +172,7 @@ class Schedule:
                 memory.give_up(log)
             memory.save()
 
-    def coverage(self, paths: Iterable[Path]) -> Coverage | None:
+    def coverage(self, paths: Iterable[Path]) -> ResumeCoverage | None:
         """Return the coverage of this run and earlier ones; None without a memory, or without data.
 
         `paths` are those of the run, in `reached` so far as there was time for them.
@@ -183,7 +183,7 @@ class Schedule:
             return None
         unchecked = [log for log in logs if not memory.checked_s(log)]
         turns = sorted((memory.age_key(log), str(log.path), log.path) for log in logs)
-        return Coverage(
+        return ResumeCoverage(
             segments=len(logs),
             unchecked=len(unchecked),
             unchecked_bytes=sum(log.size for log in unchecked),
