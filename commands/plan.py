@@ -86,7 +86,8 @@ def plan(
     shows which files the broker will delete, rename, read again or cut (with the byte, the offset,
     the lost records, and whether these were acknowledged), which indexes it will rebuild, which bad
     indexes and batches it will not notice, and what will stop the start. The last lines show what
-    could not be determined.
+    could not be determined, and the commands that fill or accept a loss, or mend what stops the
+    start.
 
     Log dirs given together belong to one broker. The metadata log in one of them shows which
     partitions are stray and which settings the topics have. For a partition dir, logtool uses the

@@ -114,6 +114,8 @@ GRAVE = frozenset(
     }
 )
 """Actions of a broker, and problems it does not notice, to know of before it starts."""
+HINDRANCES = ("refuse", "offline", "ignore")
+"""Actions on a log dir as a whole that still apply to the next start after a recovery."""
 
 
 @dataclass(frozen=True, slots=True)

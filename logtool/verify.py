@@ -11,12 +11,13 @@ from logtool.checks import compaction, file_names, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
+from logtool.checks.kraft_snapshot import check_bootstrap
 from logtool.checks.log_dir_facts import LogDirFacts, live_key
 from logtool.checks.node_verdicts import NodeVerdicts
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.partition_numbers import PartitionNumbers, numbers_of
 from logtool.checks.report import PartitionSummary
-from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, Schedule
+from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, ResumeCoverage, Schedule
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.checks.topic_ids import TopicIds
@@ -26,7 +27,7 @@ from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, names
-from logtool.formats.names import DirectoryKind, PartitionDirectory, TopicPartition
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import OF_TODAY, LogDir, Partition
@@ -86,9 +87,9 @@ class Verification:
     """One run of `verify`: iterate over it for the findings, then read `summary`.
 
     Inputs that cannot be read come as `UnreadableError` among the findings, and everything else is
-    still checked. Paths are checked in the order given. When the time of the budget is over, what
-    was looked at is judged, and the summary says that it is not complete. With `areas`, only codes
-    that begin with one of them are reported.
+    still checked. Paths are checked in the order given; with a memory, each has its turn. When the
+    time of the budget is over, what was looked at is judged, and the summary says that it is not
+    complete. With `areas`, only codes that begin with one of them are reported.
     """
 
     def __init__(
@@ -156,6 +157,11 @@ class Verification:
         return self._schedule.too_large
 
     @property
+    def coverage(self) -> ResumeCoverage | None:
+        """Return which logs runs with the same memory have checked; None without a memory."""
+        return self._schedule.coverage(self.opened)
+
+    @property
     def read_in_part(self) -> Mapping[Path, int]:
         """Return the bytes at which the next run with the same memory goes on, by the log."""
         return self._schedule.read_in_part
@@ -196,9 +202,11 @@ class Verification:
         paths = list(files.each_once(self._paths))
         self.opened = {path: inputs.open_path(path, paths, self._flavour) for path in paths}
         self._verdicts.gather(filter(_is_of_kafka, self.opened.values()))
-        for path, found in self.opened.items():
+        for path in self._run.budget.in_turn(self.opened):
             if self.summary.out_of_time:
                 break
+            self._schedule.reached.add(path)
+            found = self.opened[path]
             yield from check_output(path)
             try:
                 if isinstance(found, UnreadableError):
@@ -233,10 +241,17 @@ class Verification:
         yield from file_names.check_root_names(home)
         facts = self._facts_of(home)
         yield from facts.items
-        yield from root.check_bootstrap(home)
+        yield from self._bootstrap(home)
         yield from root.check_rows(home, facts.checkpoints)
         yield from filter(self._is_selected, self._verdicts.findings.get(home.path, ()))
         yield from self._live(facts)
+
+    def _bootstrap(self, home: LogDir) -> Iterator[Item]:
+        if file := home.files.get(FileKind.BOOTSTRAP_CHECKPOINT):
+            node = self._verdicts.nodes.get(home.path)
+            holder = node.metadata_log if node else None
+            is_read = holder is None or holder.path == home.path
+            yield from check_bootstrap(file, is_read=is_read)
 
     def _facts_of(self, home: LogDir) -> LogDirFacts:
         node = self._verdicts.nodes.get(home.path)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from logtool.actions import Action, FileChange
+from logtool.actions import HINDRANCES, Action, FileChange
 from logtool.commands.output import Printer, Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
@@ -15,12 +15,17 @@ from logtool.commands.views.plan_tables import FORECAST
 from logtool.disk import shell
 from logtool.errors import LogtoolError
 from logtool.findings import Finding, Severity
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.log.dir import OFFSET_CHECKPOINTS
 from logtool.running.summary import ActionSummary
 from logtool.schemas.printed import ACTION
 from logtool.schemas.tables import FINDING
 from logtool.startup.partition import PartitionForecast
 
 NO_PARTITION: Final = "there are no partitions"
+_REBUILT = (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
+"""Files of a partition dir that 'logtool checkpoint rebuild' repairs."""
 _Planned = tuple[Action, Object]
 
 
@@ -33,8 +38,10 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._brief = report.settings.format == "table" and not report.settings.verbose
         self._forecasts: list[PartitionForecast] = []
         """Forecasts of the partitions, without the actions that the last lines do not need."""
-        self._losing: list[str] = []
-        """Partitions that lose records, as --accept-loss takes them."""
+        self._losing: list[PartitionForecast] = []
+        """Forecasts of the partitions that lose records, without their actions."""
+        self._bad_checkpoints: list[Path] = []
+        """The log dirs with a checkpoint that stops the broker."""
         self._lost_records = self._cut = self._grave = 0
         self._withheld = self._shown = 0
         self._purged_bytes = 0
@@ -53,6 +60,9 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         """Print one action, one partition with its actions, or why something was not done."""
         if isinstance(item, Action):
             self._action(item)
+            is_unread = item.action in HINDRANCES and item.topic is None
+            if is_unread and names.parse_root_file(item.path.name).kind in OFFSET_CHECKPOINTS:
+                self._bad_checkpoints.append(item.path.parent)
         elif isinstance(item, PartitionForecast):
             self._partition(item)
             self._forecasts.append(replace(item, actions=self._kept(item)))
@@ -73,7 +83,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         lost = sum(loss.records for loss in losses)
         acknowledged = forecast.lost_acknowledged or 0
         if losses:
-            self._losing.append(f"{forecast.request.topic}-{forecast.request.partition}")
+            self._losing.append(replace(forecast, actions=()))
             self._uncounted += [acknowledged] if not lost else []
         elif acknowledged:
             self._lacking.append(acknowledged)
@@ -135,6 +145,16 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
             lost = text.count(sum(self._lacking), "acknowledged offset")
             where = text.count(len(self._lacking), "partition")
             yield f"{lost} {'was' if sum(self._lacking) == 1 else 'were'} lost before, in {where}"
+
+    def _rebuilding(self) -> Iterator[str]:
+        """Yield the commands that repair checkpoints and partition.metadata that stop a broker."""
+        log_dirs = list(self._bad_checkpoints)
+        for one in self._forecasts:
+            file = names.parse_partition_file((one.reason or "").partition(":")[0])
+            if one.outcome != "loads" and file.kind in _REBUILT:
+                log_dirs.append(one.request.path.parent)
+        for log_dir in dict.fromkeys(log_dirs):
+            yield f"logtool checkpoint rebuild {shell.path(log_dir)}"
 
     def _unchecked_lines(self) -> Iterator[str]:
         """Yield the line on unchecked parts of trusted logs, with the command that checks them."""

@@ -134,7 +134,7 @@ def _other_end(obj: Object) -> str:
     if broker == recover or recover is None:
         return ""
     if broker is None:
-        return " (a broker would not start with this log)"
+        return " (a broker would not start with this log)" if obj["outcome"] == "loads" else ""
     if obj["log_end_offset"] == broker:
         return f" (after logtool recover the log ends at {recover})"
     return f" (after a broker's recovery the log ends at {broker})"

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
@@ -65,6 +65,8 @@ class FindingPrinter(Printer[Finding]):
             given.paths if given else (), given.selection if given else Selection()
         )
         self._warnings: Counter[str] = Counter()
+        self._infos: dict[str, Finding] = {}
+        """The first finding of each code of severity info."""
         self._table = report.settings.format == "table"
 
     def show(self, item: Finding) -> None:
@@ -72,6 +74,7 @@ class FindingPrinter(Printer[Finding]):
         self._remedies.add(item)
         if self._table and not self._report.settings.verbose:
             if item.severity is Severity.INFO:
+                self._infos.setdefault(item.code, item)
                 return
             if item.severity is Severity.WARNING:
                 self._warnings[item.code] += 1
@@ -95,7 +98,7 @@ class FindingPrinter(Printer[Finding]):
         report, summary = self._report, self._report.summary
         yield from self._hidden()
         if self._table and not report.settings.verbose:
-            for line in _info_lines(summary):
+            for line in _info_lines(summary, self._infos):
                 yield line, "info"
         usable = [one for one in summary.next if not expanded.is_useless(one)]
         for line in _next_lines(usable):
@@ -143,8 +146,7 @@ class FurtherFindings:
     def last_lines(self) -> Iterator[Line]:
         """Yield the findings that people are shown, and how many more there are."""
         for one in self._shown:
-            place = str(one.path) if one.position is None else f"{one.path} @{one.position}"
-            yield f"{one.severity!s:<8} {one.code}  {place}  {one.message}", "info"
+            yield _placed(one), "info"
         for code, number in self._counts.items():
             more = number - sum(one.code == code for one in self._shown)
             if more:
@@ -176,7 +178,8 @@ def found(summary: Summary) -> str:
     return ", ".join(counts)
 
 
-def _info_lines(summary: Summary) -> Iterator[str]:
+def _info_lines(summary: Summary, firsts: Mapping[str, Finding]) -> Iterator[str]:
+    """Yield the findings of severity info: one with its place, several as their number."""
     known = catalogue()
     infos = [
         (code, number)
@@ -184,7 +187,16 @@ def _info_lines(summary: Summary) -> Iterator[str]:
         if code in known and known[code].severity is Severity.INFO
     ]
     for code, number in infos:
-        yield f"info     {code}  x{number:,}  {known[code].title}"
+        if number == 1 and code in firsts:
+            yield _placed(firsts[code])
+        else:
+            yield f"info     {code}  x{number:,}  {known[code].title}"
+
+
+def _placed(one: Finding) -> str:
+    """Return a finding as one line with its place."""
+    place = str(one.path) if one.position is None else f"{one.path} @{one.position}"
+    return f"{one.severity!s:<8} {one.code}  {place}  {one.message}"
 
 
 def _next_lines(commands: list[str]) -> Iterator[str]:

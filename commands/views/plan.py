@@ -15,7 +15,7 @@ from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.bucket_inputs import require_local
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.start_options import StartingBroker
-from logtool.commands.views import actions, after_start, release_starts
+from logtool.commands.views import actions, after_start, mending, release_starts
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.metrics import MetricsFile
 from logtool.commands.views.plan_tables import DURATION, POLICIES
@@ -43,8 +43,6 @@ from logtool.startup.request import LoadRequest
 
 _WORTH_THREADS = 0.8
 """Share of the time of a start up to which more threads are worth a line."""
-_MOST_PATHS = 5
-"""Partition dirs in a printed command; of more, it has the log dirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +205,7 @@ class PlanPrinter(ActionPrinter):
             self._report.item(POLICIES.row(compared))
         if saving := self._saving():
             summary.next.setdefault(saving)
+        summary.next.update((command, None) for _, command in self._mending())
         self._unread = None if self._forecast.assumed.trust else unread_logs(partitions)
         if self._unread:
             summary.next.setdefault(self._unread.command)
@@ -251,6 +250,8 @@ class PlanPrinter(ActionPrinter):
         yield from after_start.lines(self._after)
         if saving := self._saving():
             yield f"to save the sound records before the start: {saving}"
+        for end, command in self._mending():
+            yield f"{end}: {command}"
         yield text.state(self._summary) + self._verdict()
 
     def _verdict(self) -> str:
@@ -279,12 +280,24 @@ class PlanPrinter(ActionPrinter):
 
     def _saving(self) -> str | None:
         """Return the command that saves what the start cuts; None if it cuts no sound batch."""
-        cut = self._cut_logs
-        if not cut:
+        if not self._cut_logs:
             return None
-        places = [one.path if len(cut) <= _MOST_PATHS else one.log_dir for one in cut]
-        distinct = map(shell.path, dict.fromkeys(places))
-        return " ".join(["logtool salvage --output salvaged", *distinct])
+        return f"logtool salvage --output salvaged {mending.places(self._cut_logs)}"
+
+    def _mending(self) -> Iterator[tuple[str, str]]:
+        """Yield the commands that mend what stops the broker, or what is lost, with their ends."""
+        for command in self._rebuilding():
+            yield "to repair checkpoint files", command
+        for command in mending.compare(self._forecast.broker.copies.values()):
+            yield "to compare a log dir with its copy", command
+        losing = self._losing
+        for end, found in (
+            ("to recover what no broker loads", mending.cut(self._forecasts)),
+            ("to take what is lost from a copy on another broker", mending.fill(losing)),
+            ("to accept the loss", mending.accept(losing, self._report.inputs)),
+        ):
+            if found:
+                yield end, found
 
     def _is_bad(self) -> bool:
         """Return whether the start loses something, or a partition does not load."""

@@ -4,27 +4,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from logtool.actions import Action
+from logtool.actions import HINDRANCES, Action
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
 from logtool.commands.program.recovery_options import ApplyOptions, RecoveryMode, StartPoint
 from logtool.commands.program.start_options import StartingBroker
-from logtool.commands.views import actions
+from logtool.commands.views import actions, mending
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
-from logtool.formats import names
-from logtool.formats.names import FileKind
-from logtool.log.dir import OFFSET_CHECKPOINTS
 from logtool.log.inputs import GivenPaths
 from logtool.running.summary import ActionSummary
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.recover import HINDRANCES, ApplyConsent, Recover
-
-_REBUILT = (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
-"""Files of a partition dir that 'logtool checkpoint rebuild' repairs."""
+from logtool.startup.recover import ApplyConsent, Recover
 
 
 def run(
@@ -75,8 +69,6 @@ class RecoverPrinter(ActionPrinter):
         super().__init__(report, summary)
         self._job = job
         self._changes = 0
-        self._bad_checkpoints: list[Path] = []
-        """The log dirs with a checkpoint that stops the broker."""
 
     def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
         """Print one item, and count the changes."""
@@ -85,11 +77,6 @@ class RecoverPrinter(ActionPrinter):
         if isinstance(item, Action):
             self._changes += item.change is not None
             summary.to_do |= item.action == "finish" and not consent.apply
-            if (
-                item.action in HINDRANCES
-                and names.parse_root_file(item.path.name).kind in OFFSET_CHECKPOINTS
-            ):
-                self._bad_checkpoints.append(item.path.parent)
             # Marking clean mends what it can, and refuses where more is wrong.
             summary.to_do |= item.action in HINDRANCES and not consent.mark_clean
         elif isinstance(item, PartitionForecast):
@@ -118,11 +105,12 @@ class RecoverPrinter(ActionPrinter):
         job, summary, forecasts = self._job, self._summary, self._forecasts
         if self._withheld:
             yield self._withheld_line(failed=summary.unwritten > 0 and job.made < self._changes)
+        losing = list(mending.names(self._losing))
         for one in forecasts:
             name = f"{one.request.topic}-{one.request.partition}"
             target, end = one.request.start.truncate_to, one.log_end
             is_shorter = target is not None and one.outcome == "loads" and end <= target
-            if is_shorter and name not in self._losing:
+            if is_shorter and name not in losing:
                 nothing = f"there is nothing to cut from offset {target} on"
                 yield f"{one.request.path}: the log ends at {end}; {nothing}"
         for log_dir in self._stopped_in_order():
@@ -132,8 +120,8 @@ class RecoverPrinter(ActionPrinter):
             what = "it" if stopped == 1 else "them"
             partitions = text.count(stopped, "partition")
             yield f"{partitions} not changed: a broker would not load {what}"
-        for log_dir in dict.fromkeys(self._with_bad_checkpoints()):
-            yield f"to repair checkpoint files: logtool checkpoint rebuild {shell.path(log_dir)}"
+        for command in self._rebuilding():
+            yield f"to repair checkpoint files: {command}"
         yield from self._unchecked_lines()
         all_made = self._all_made
         if self._counts["fill"]:
@@ -143,17 +131,9 @@ class RecoverPrinter(ActionPrinter):
             yield f"{text.count(unfilled, 'damaged range')} that no other copy fills"
         yield from self._losses("lost" if all_made else "would be lost")
         if self._losing and not job.consent.apply:
-            options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
+            options = " ".join(shell.option("--accept-loss", name) for name in losing)
             yield f"to accept that: {options}"
         yield text.state(summary) + self._verdict()
-
-    def _with_bad_checkpoints(self) -> Iterator[Path]:
-        """Yield the log dirs in which a checkpoint or partition.metadata stops the broker."""
-        yield from self._bad_checkpoints
-        for one in self._forecasts:
-            file = names.parse_partition_file((one.reason or "").partition(":")[0])
-            if one.outcome != "loads" and file.kind in _REBUILT:
-                yield one.request.path.parent
 
     @property
     def _all_made(self) -> bool:
@@ -181,9 +161,10 @@ class RecoverPrinter(ActionPrinter):
     def _stopped_in_order(self) -> Iterator[Path]:
         """Yield the log dirs whose logs a broker takes as they are, none of which loses records."""
         recovered: dict[Path, int] = {}
+        losing = set(mending.names(self._losing))
         for forecast in self._forecasts:
             if forecast.request.start.clean:
                 log_dir = forecast.request.path.parent
-                acts = f"{forecast.request.topic}-{forecast.request.partition}" in self._losing
+                acts = f"{forecast.request.topic}-{forecast.request.partition}" in losing
                 recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered + acts
         return (log_dir for log_dir, count in recovered.items() if not count)

@@ -24,6 +24,8 @@ from logtool.schemas.columns import Way
 from logtool.times import rfc3339
 
 SCHEMA = DOCUMENT.schema
+_STALE = "logtool explain clean-shutdown/stale"
+"""Command about a marker that is older than a log."""
 _MOST_STAMPS = 10
 """Odd timestamps that are described after the table."""
 _UNITS_MS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
@@ -135,7 +137,7 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         self._stamps: list[str] = []
         self._oldest: tuple[int, str] | None = None
         """Timestamp and partition of the oldest segment that the first round deletes."""
-        self._stamp_count = self._by_mtime = self._by_watermark = 0
+        self._stamp_count = self._by_mtime = self._by_watermark = self._after_marker = 0
 
     def show(self, item: PartitionRetention | RemoteRetention) -> None:
         """Print one partition, or its remote part."""
@@ -162,6 +164,7 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         if item.freed_bytes is not None:
             total.freed_bytes = (total.freed_bytes or 0) + item.freed_bytes
         self._by_mtime += item.by_mtime
+        self._after_marker += item.after_marker
         self._by_watermark += item.obstacle == "high-watermark"
         if item.stamp is not None:
             self._stamp_count += 1
@@ -176,6 +179,8 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         """Print the sums."""
         total, job = self._total, self._job
         total.first_ms, total.every_ms = job.rounds.first_ms, job.rounds.every_ms
+        if self._after_marker:
+            self._report.summary.next.setdefault(_STALE)
         total.settings, total.topics_known = job.broker_settings, job.knows_topics
         self._report.item(TOTAL.row(total))
 
@@ -193,6 +198,10 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
                 f"{counted} without a timestamp in the time index: the modification time counts",
                 "info",
             )
+        if self._after_marker:
+            counted = text.count(self._after_marker, "segment")
+            line = f"{counted} changed after the clean marker was written: the start takes the "
+            yield f"{line}timestamps of their time indexes; what that means: {_STALE}", "warning"
         if self._by_watermark:
             counted = text.count(self._by_watermark, "partition")
             yield f"{counted} kept until the broker raises the high watermark", "info"

@@ -59,6 +59,8 @@ PARTITION: Final = Table("partition", "partition", (
     offset("high_watermark", "high watermark that counts",
            "it reaches the log end, because no other replica is in sync"),
     count("by_mtime", "segments whose modification time counts, because they have no timestamp"),
+    count("after_marker", "segments that changed after the clean-shutdown marker was written: the "
+          "start trusts the marker and their time indexes, and does not read them"),
     Column("after_copy", Kind.BOOL, "whether only segments that were copied to remote storage are "
            "deleted", value="limits.is_copied"),
     Column("settings", Kind.OBJECT, "the policy and the limits that count",

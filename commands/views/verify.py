@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from logtool.checks.schedule import ResumeCoverage
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
@@ -24,6 +25,7 @@ from logtool.log.buckets import is_bucket, is_tier
 from logtool.running.budget import Budget
 from logtool.running.resume import load
 from logtool.running.run import Run
+from logtool.times import rfc3339
 from logtool.verify import Level, Verification
 
 
@@ -163,7 +165,24 @@ class VerifyPrinter(FindingPrinter):
             yield f"  logtool verify {shell.path(log.path)}", None
         for path, position in self._job.read_in_part.items():
             yield f"{path}: the next run with --resume goes on at byte {position:,}", None
+        if self._job.summary.out_of_time and (coverage := self._job.coverage):
+            yield from self._coverage(coverage)
         if self._sample:
             number, count = self._sample
             yield f"only sample {number} of {count} was checked", None
         yield from super().last_lines()
+
+    def _coverage(self, known: ResumeCoverage) -> Iterator[Line]:
+        """Yield lines on the checks of all runs with one memory, and the place of the next one."""
+        done = "this run and the earlier ones" if self._job.summary.bytes else "the earlier runs"
+        when = rfc3339(int(known.oldest_s * 1000))
+        line = f"everything was checked by {done}, the longest ago at {when}"
+        if known.unchecked:
+            segments = text.count(known.segments, "segment")
+            size = text.size(known.unchecked_bytes)
+            line = f"{known.unchecked:,} of {segments} ({size}) not checked yet"
+        if known.unreached:
+            line = f"no time was left for {known.unreached:,} of the paths given"
+        yield line, None
+        if known.next_path not in self._job.read_in_part:
+            yield f"{known.next_path}: the next run with --resume goes on here", None

@@ -43,6 +43,10 @@ _NUMBERS = {
 _LONGEST_VARINT = 5
 
 
+class NotTextError(FormatError):
+    """Text that is not UTF-8, which Kafka reads nevertheless; the position is that of the text."""
+
+
 def decode(message: MessageSchema, version: int, data: bytes, *, whole: bool = True) -> Value:
     """Return the fields of a message; FormatError with the byte if `data` is not of that version.
 
@@ -230,7 +234,7 @@ def _text_reader(one: Field, *, null: bool, flexible: bool) -> Read:
         try:
             return piece.decode(), end
         except UnicodeDecodeError:
-            raise FormatError(f"the field {name} is not UTF-8", start) from None
+            raise NotTextError(f"the field {name} is not UTF-8", start) from None
 
     return read
 

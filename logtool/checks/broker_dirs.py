@@ -7,14 +7,16 @@ dir only takes the log dir offline if there are several. `plan` and `verify` use
 every difference between the files is fatal).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from logtool.checks import absence, directory_ids, own_file
 from logtool.checks.identity import Effect, differences, faults
+from logtool.disk import shell
 from logtool.findings import Broker, Finding
+from logtool.formats import wording
 from logtool.formats.names import (
     CLUSTER_METADATA,
     DirectoryKind,
@@ -31,6 +33,8 @@ from logtool.node.node import Node
 
 WITH_STRAYS = (3, 6)
 """The first release that knows names that end in ``-stray``."""
+_MOST_NAMED = 3
+"""Partitions of a copied log dir that a finding names."""
 _META = FileKind.META_PROPERTIES.value
 
 
@@ -67,6 +71,17 @@ class FutureReplica:
         return self.live is not None and self.live.parent == self.path.parent
 
 
+@dataclass(frozen=True, slots=True)
+class LogDirCopy:
+    """A log dir that is a copy of another one."""
+
+    path: Path
+    of: Path
+    """The other log dir, which was given first."""
+    partitions: tuple[TopicPartition, ...]
+    """The live partitions in both."""
+
+
 class BrokerDirs:
     """The rules for the log dirs of one node."""
 
@@ -82,6 +97,7 @@ class BrokerDirs:
             *self._identities(),
             *self._two_metadata_logs(),
             *self._unknown_names(),
+            *self._copied(),
             *self._twice(),
             *self._absent(),
             *self._directory_ids(),
@@ -204,14 +220,15 @@ class BrokerDirs:
         seen: dict[str, LogDirIdentity] = {}
         for one, meta in readable:
             other = seen.setdefault(meta.directory_id, one) if meta.directory_id else one
-            if other is not one:
+            if other is not one and not self._are_copies(one.path, other.path):
                 text = f"directory.id {meta.directory_id} is also that of {other.path}"
                 yield _refusal("meta-properties/duplicate-id", text, one.path / _META)
 
     def _two_metadata_logs(self) -> Iterator[StartVerdict]:
         holder = self.node.metadata_log
         for one in self.node.log_dirs:
-            if one.has_metadata_log and holder and one is not holder:
+            is_second = one.has_metadata_log and holder and one is not holder
+            if holder and is_second and not self._are_copies(one.path, holder.path):
                 path = one.path / metadata_image.DIRECTORY
                 text = f"is also in {holder.path}; a broker has one metadata log"
                 yield _refusal("data-dir/duplicate-partition", text, path, (CLUSTER_METADATA, 0))
@@ -236,6 +253,8 @@ class BrokerDirs:
                 other = seen.setdefault((key, directory.kind), path)
                 if other is path or self._one_is_stray(path, other, directory):
                     continue
+                if self._are_copies(path.parent, other.parent):
+                    continue
                 if directory.kind is DirectoryKind.FUTURE:
                     text = f"is a second future replica, next to {other}"
                 elif other.parent == path.parent:
@@ -244,6 +263,67 @@ class BrokerDirs:
                     text = f"is also in {other.parent}"
                 yield _refusal("data-dir/duplicate-partition", text, path, key)
         yield from self._in_the_way()
+
+    @cached_property
+    def copies(self) -> Mapping[Path, LogDirCopy]:
+        """Return the log dirs that are copies of another one, by path.
+
+        All partitions of one are in the other too. If they have different directory ids, or none,
+        one partition that is in both is no proof: it was moved by hand.
+        """
+        found: dict[Path, LogDirCopy] = {}
+        known = [one for one in self.node.log_dirs if one.path not in self.offline]
+        live = [self._live(one) for one in known] if len(known) > 1 else []
+        for number, mine in enumerate(live):
+            one = known[number]
+            for other, others in zip(known[:number], live, strict=False):
+                shared = mine & others
+                ids = [
+                    log_dir.meta.directory_id if log_dir.meta else None for log_dir in (one, other)
+                ]
+                enough = len(shared) >= (1 if ids[0] and ids[0] == ids[1] else 2)
+                if other.path not in found and shared in (mine, others) and enough:
+                    found[one.path] = LogDirCopy(one.path, other.path, _users_first(shared))
+                    break
+        return found
+
+    def _live(self, log_dir: LogDirIdentity) -> frozenset[TopicPartition]:
+        """Return the live partitions of a log dir that the broker does not rename as stray."""
+        return frozenset(
+            (directory.topic, directory.partition)
+            for path, directory in log_dir.root.partitions
+            if directory.kind is DirectoryKind.LIVE
+            and directory.topic != CLUSTER_METADATA
+            and not self._one_is_stray(path, path, directory)
+        )
+
+    def _are_copies(self, *paths: Path) -> bool:
+        """Return whether of two log dirs one is a copy of the other, or both of a third."""
+        first, second = (self.copies[one].of if one in self.copies else one for one in paths)
+        return first == second
+
+    def _copied(self) -> Iterator[StartVerdict]:
+        """Yield the log dirs that are copies, each as one finding for all of its partitions."""
+        first = 1 if self.node.node_id is None else self.node.node_id
+        for copy in self.copies.values():
+            count, names = len(copy.partitions), copy.partitions[:_MOST_NAMED]
+            named = ", ".join(f"{topic}-{number}" for topic, number in names)
+            more = f" and {count - len(names):,} more" if count > len(names) else ""
+            text = (
+                f"is a copy of {copy.of}: {wording.count(count, 'partition')} in both "
+                f"({named}{more}); ID=DIR says that log dirs are of different brokers"
+            )
+            words = f"{first}={shell.path(copy.of)} {first + 1}={shell.path(copy.path)}"
+            yield StartVerdict(
+                Finding(
+                    "data-dir/duplicate-partition",
+                    text,
+                    path=copy.path,
+                    next=f"logtool verify {words}",
+                ),
+                Effect.REFUSE,
+                copy.path,
+            )
 
     def _absent(self) -> Iterator[StartVerdict]:
         """Yield partitions and logs that files of the node name and no log dir of it holds."""
@@ -288,6 +368,11 @@ class BrokerDirs:
         return node.has_directory_ids and any(
             node.is_stray(one, directory) for one in (path, other)
         )
+
+
+def _users_first(keys: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+    """Return partitions in order, those of internal topics last."""
+    return tuple(sorted(keys, key=lambda key: (key[0].startswith("__"), key)))
 
 
 def _refusal(code: str, text: str, path: Path, key: TopicPartition | None = None) -> StartVerdict:

@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.disk import files, in_use, shell
-from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
@@ -33,12 +31,6 @@ def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
         name = f" ({holder.command})" if holder.command else ""
         text = f"{who}{name} has locked {flavour.lock}: files may change while logtool reads them"
         yield Finding("data-dir/in-use", text, path=log_dir)
-
-
-def check_bootstrap(root: LogDir) -> Iterator[Finding | UnreadableError]:
-    """Check ``bootstrap.checkpoint``, which has the format of a snapshot of the metadata log."""
-    if file := root.files.get(FileKind.BOOTSTRAP_CHECKPOINT):
-        yield from check_kraft_snapshot(file)
 
 
 def check_partition_offsets(
@@ -136,23 +128,31 @@ def check_missing_rows(
     )
 
 
-def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Iterator[Finding]:
-    """Yield a finding if a log changed after the clean-shutdown marker was written.
+def last_clean_ns(root: LogDir) -> int | None:
+    """Return the mtime in ns up to which a log is not younger than the clean-shutdown marker.
 
-    meta.properties is always older than the marker. Where it looks newer, as in a copy without time
-    stamps, nothing is reported; nor behind a URL, where the times are those of the copy.
+    None without a marker, and where times prove nothing. meta.properties is always older than the
+    marker: where it looks newer, as in a copy without time stamps, the times are not those of the
+    broker; nor are they behind a URL, where they are those of the copy.
     """
-    if files.is_remote(root.path):
-        return
     marker = root.files.get(FileKind.CLEAN_SHUTDOWN)
     meta = root.files.get(FileKind.META_PROPERTIES)
-    newest = max(all_facts, key=lambda facts: facts.newest_log_mtime_ns, default=None)
-    if not marker or not newest or not newest.newest_log:
-        return
+    if files.is_remote(root.path) or not marker:
+        return None
     if meta and meta.mtime_ns > marker.mtime_ns + MARKER_TOLERANCE_NS:
+        return None
+    return marker.mtime_ns + MARKER_TOLERANCE_NS
+
+
+def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Iterator[Finding]:
+    """Yield a finding if a log changed after the clean-shutdown marker was written."""
+    last_ns = last_clean_ns(root)
+    newest = max(all_facts, key=lambda facts: facts.newest_log_mtime_ns, default=None)
+    if last_ns is None or not newest or not newest.newest_log:
         return
-    late_ns = newest.newest_log_mtime_ns - marker.mtime_ns
-    if late_ns > MARKER_TOLERANCE_NS:
+    if newest.newest_log_mtime_ns > last_ns:
+        marker = root.files[FileKind.CLEAN_SHUTDOWN]
+        late_ns = newest.newest_log_mtime_ns - marker.mtime_ns
         text = (
             f"{newest.newest_log.path} changed {wording.duration(late_ns / 1000000000.0)} "
             "after the broker wrote the marker"

@@ -102,6 +102,24 @@ class PartitionJob:
         return sum(task.segment.log.size for task in self.tasks)
 
 
+@dataclass(frozen=True, slots=True)
+class ResumeCoverage:
+    """The segments that runs with one memory have checked, at the end of a run."""
+
+    segments: int
+    """Segments with data."""
+    unchecked: int
+    """Segments with data that no run has checked as they are now."""
+    unchecked_bytes: int
+    """Bytes of these segments."""
+    oldest_s: float
+    """Time of the check that is longest ago, in s since 1970; 0 if a segment was never checked."""
+    unreached: int
+    """Log dirs and other paths for which there was no time; the other counts leave them out."""
+    next_path: Path
+    """The log with which the next run goes on, or the path with which it begins."""
+
+
 class Schedule:
     """A context manager that runs jobs within the budget of a run.
 
@@ -131,6 +149,10 @@ class Schedule:
         """With a memory: logs that were read further, and the byte at which the next run goes on"""
         self._partial: dict[Path, SegmentReport] = {}
         """Reports of logs that were not read to their end, until the job has taken them."""
+        self.reached: set[Path] = set()
+        """The paths of the run that were begun, as the caller notes them."""
+        self._logs: list[File] = []
+        """With a memory: the logs of all jobs."""
         self.too_large: list[File] = []
         """With a memory, at the end: the logs for which the whole time of the run was too short."""
 
@@ -158,6 +180,26 @@ class Schedule:
             for log in (*self.too_large, *growing):
                 memory.give_up(log)
             memory.save()
+
+    def coverage(self, paths: Iterable[Path]) -> ResumeCoverage | None:
+        """Return the coverage of this run and earlier ones; None without a memory, or without data.
+
+        `paths` are those of the run, in `reached` so far as there was time for them.
+        """
+        memory, logs = self._budget.memory, [log for log in self._logs if log.size]
+        unreached = [path for path in paths if path not in self.reached]
+        if memory is None or not (logs or unreached):
+            return None
+        unchecked = [log for log in logs if not memory.checked_s(log)]
+        turns = sorted((memory.age_key(log), str(log.path), log.path) for log in logs)
+        return ResumeCoverage(
+            segments=len(logs),
+            unchecked=len(unchecked),
+            unchecked_bytes=sum(log.size for log in unchecked),
+            oldest_s=min(map(memory.checked_s, logs), default=0.0),
+            unreached=len(unreached),
+            next_path=memory.in_turn(paths)[0] if unreached else turns[0][2],
+        )
 
     def spend(self, count: int, path: Path) -> None:
         """Count bytes that were read outside of a job; OutOfTimeError if time ran out."""
@@ -194,6 +236,7 @@ class Schedule:
     def _windows(self, jobs: Iterable[PartitionJob]) -> Iterator[list[PartitionJob]]:
         if self._budget.memory:
             jobs = sorted(jobs, key=lambda job: min(map(self._age, job.tasks), default=0.0))
+            self._logs += [task.segment.log for job in jobs for task in job.tasks]
         elif self._budget.jobs == 1 and not self._engine:
             for job in jobs:
                 yield [job]

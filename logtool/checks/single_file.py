@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.checks import compaction, continuity, producers
-from logtool.checks.kraft_snapshot import check_kraft_snapshot
+from logtool.checks.kraft_snapshot import check_bootstrap, check_kraft_snapshot
 from logtool.checks.partition import CheckRequest, Item, judge
 from logtool.checks.report import Level, PartitionSummary, SegmentTask
 from logtool.checks.segment import check_segment
@@ -57,8 +57,10 @@ def check_single_file(
             yield finding.placed(path)
     elif name.kind is FileKind.PRODUCER_SNAPSHOT:
         yield from producers.check_snapshot_file(file)[0]
-    elif name.kind in (FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT):
+    elif name.kind is FileKind.KRAFT_SNAPSHOT:
         yield from check_kraft_snapshot(file)
+    elif name.kind is FileKind.BOOTSTRAP_CHECKPOINT:
+        yield from check_bootstrap(file)
     elif name.kind in small_files.CHECKABLE:
         yield from small_files.check_file(file)[1]
     elif name.kind is not FileKind.LOCK:

@@ -11,6 +11,7 @@ history            the change of each record, for printing
 difference         the differences between two images
 automq_partitions  the partitions of AutoMQ in a bucket
 automq_tree        a bucket of AutoMQ shown as a log dir of Kafka
+bootstrap          ``bootstrap.checkpoint`` as a node reads it at its start
 policies           the topics that were ever compacted, as far back as the log goes
 setting_values     values of settings, each with its source
 log_start          the log start offset of a partition, also with segments in remote storage

@@ -80,6 +80,7 @@ def _facts(home: str, base: int) -> SegmentFacts:
     if slots and len(data) != _ENTRY.size:
         raise _OddError
     stamp = int(_ENTRY.unpack(data)[0]) if slots else segments.NO_TIMESTAMP
+    mtime_ns = log.st_mtime_ns
     if stamp >= 0:
-        return SegmentFacts(base, log.st_size, stamp, StampSource.TIME_INDEX)
-    return SegmentFacts(base, log.st_size, log.st_mtime_ns // 1_000_000, StampSource.MTIME)
+        return SegmentFacts(base, log.st_size, stamp, StampSource.TIME_INDEX, mtime_ns)
+    return SegmentFacts(base, log.st_size, mtime_ns // 1_000_000, StampSource.MTIME, mtime_ns)

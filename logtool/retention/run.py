@@ -10,6 +10,7 @@ from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
+from logtool.checks.root import last_clean_ns
 from logtool.errors import UnreadableError
 from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
@@ -130,6 +131,8 @@ class PartitionRetention:
     """The forecast without the planned change; None if none is planned."""
     stamp: WrongTimestamp | None
     """The timestamp that keeps the log, or that is in another unit; None for an ordinary one."""
+    last_clean_ns: int | None = None
+    """Modification time up to which a log is not younger than the clean-shutdown marker."""
 
     @cached_property
     def listed(self) -> Partition:
@@ -228,6 +231,19 @@ class PartitionRetention:
         pairs = zip(self.log.sources, self.log.columns.size, strict=True)
         return sum(source is StampSource.MTIME and size > 0 for source, size in pairs)
 
+    @property
+    def after_marker(self) -> int:
+        """Return how many segments changed after the clean-shutdown marker was written.
+
+        The start trusts the marker, and takes the timestamps of their time indexes.
+        """
+        log, last_ns = self.log, self.last_clean_ns
+        pairs = zip(log.sources, log.mtimes_ns, strict=True)
+        return sum(
+            last_ns is not None and mtime_ns > last_ns and source is not StampSource.BATCHES
+            for source, mtime_ns in pairs
+        )
+
 
 class RetentionRun:
     """One run over paths: iterate over partitions in the order given, and errors of reading."""
@@ -238,6 +254,8 @@ class RetentionRun:
         self.settings = RetentionSettings()
         """The settings of all topics, once the run began."""
         self._before: RetentionSettings | None = None
+        self._last_clean_ns: dict[Path, int | None] = {}
+        """Result of `last_clean_ns`, by log dir."""
         self.knows_topics = False
         """True if a metadata log says the settings of topics."""
 
@@ -276,7 +294,19 @@ class RetentionRun:
         before = self._forecast(one.log, self._before.of(topic)) if self._before else None
         found = self._forecast(one.log, limits)
         wrong = self._stamp(one, found) if self._options.with_stamps else None
-        return PartitionRetention(one.path, one.directory, one.log, limits, found, before, wrong)
+        root = one.home.log_dir
+        if root.path not in self._last_clean_ns:
+            self._last_clean_ns[root.path] = last_clean_ns(root)
+        return PartitionRetention(
+            path=one.path,
+            directory=one.directory,
+            log=one.log,
+            limits=limits,
+            forecast=found,
+            before=before,
+            stamp=wrong,
+            last_clean_ns=self._last_clean_ns[root.path],
+        )
 
     @cached_property
     def _cleaner_rounds(self) -> Rounds | None:

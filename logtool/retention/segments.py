@@ -57,6 +57,8 @@ class SegmentFacts(NamedTuple):
     timestamp: int
     """Largest timestamp as the broker has it, in ms."""
     source: StampSource
+    mtime_ns: int
+    """Modification time of the .log file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class LogSegments:
     start recovers."""
     snapshot: int = 0
     """Offset of the newest producer snapshot; 0 without one."""
+    mtimes_ns: tuple[int, ...] = ()
+    """Modification times of the .log files."""
     unread: tuple[UnreadableError, ...] = ()
     """Errors of indexes and logs that could not be read; the mtime then counts."""
 
@@ -94,7 +98,7 @@ def read(partition: Partition, state: CheckpointedOffsets) -> LogSegments:
             stamp = NO_TIMESTAMP
         if stamp < 0:
             stamp, source = segment.log.mtime_ns // 1_000_000, StampSource.MTIME
-        facts.append(SegmentFacts(segment.base_offset, size, stamp, source))
+        facts.append(SegmentFacts(segment.base_offset, size, stamp, source, segment.log.mtime_ns))
     newest = next((file.name.offset or 0 for file in partition.snapshots[-1:]), 0)
     return columns(facts, log_end, newest, state, tuple(unread))
 
@@ -126,7 +130,14 @@ def columns(
         log_end=log_end if watermark is None else end,
         high_watermark=watermark,
     )
-    return LogSegments(found, tuple(one.source for one in facts), end, snapshot, unread)
+    return LogSegments(
+        columns=found,
+        sources=tuple(one.source for one in facts),
+        end=end,
+        snapshot=snapshot,
+        mtimes_ns=tuple(one.mtime_ns for one in facts),
+        unread=unread,
+    )
 
 
 def _is_recovered(segment: Segment, state: CheckpointedOffsets) -> bool:

@@ -1,6 +1,8 @@
 """The share of the machine that a run may take."""
 
+from collections.abc import Iterable
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.lazy_dataclass import dataclass
@@ -25,3 +27,7 @@ class Budget:
     """True if pages of the page cache are given back once they are read."""
     memory: "Memory | None" = None
     """The segments that earlier runs checked; the least recently checked is checked first."""
+
+    def in_turn(self, paths: Iterable[Path]) -> list[Path]:
+        """Return paths in the order in which to check them."""
+        return self.memory.in_turn(paths) if self.memory else list(paths)

@@ -16,7 +16,10 @@ import json
 import math
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import field
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +54,23 @@ class Memory:
         A log that has changed since it was checked had none. One that was only begun had its turn
         also if it changes: an active segment must not keep all others from theirs.
         """
-        key = str(log.path.absolute())
-        checked, begun = self.checked.get(key), self.begun.get(key)
-        is_same = checked and checked[:2] == (log.size, log.mtime_ns)
-        return max(checked[2] if checked and is_same else 0.0, begun[2] if begun else 0.0)
+        begun = self.begun.get(str(log.path.absolute()))
+        return max(self.checked_s(log), begun[2] if begun else 0.0)
+
+    def checked_s(self, log: File) -> float:
+        """Return when the log was checked to its end as it is now, in s since 1970; 0 for never."""
+        known = self.checked.get(str(log.path.absolute()))
+        return known[2] if known and known[:2] == (log.size, log.mtime_ns) else 0.0
+
+    def in_turn(self, paths: Iterable[Path]) -> list[Path]:
+        """Return paths in the order of the last check below each, so that each has its turn."""
+        last = {path.absolute(): (0.0, path) for path in paths}
+        for name, (_, _, when) in chain(self.checked.items(), self.begun.items()):
+            log = Path(name)
+            for place in (log, *log.parents):
+                if place in last and last[place][0] < when:
+                    last[place] = when, last[place][1]
+        return [path for _, path in sorted(last.values(), key=itemgetter(0))]
 
     def remember(self, log: File) -> None:
         """Note that the log was checked now."""

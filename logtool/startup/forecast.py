@@ -222,7 +222,7 @@ class Forecast:
         for start in self.log_dirs if self.broker.node.kafka >= (4, 0) else ():
             rows = start.rows(FileKind.CLEANER_CHECKPOINT)
             twice = seen & rows.keys()
-            if twice:
+            if twice and start.log_dir.path not in self.broker.copies:
                 path = start.log_dir.path / FileKind.CLEANER_CHECKPOINT.value
                 topic, number = min(twice)
                 text = (

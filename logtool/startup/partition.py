@@ -383,7 +383,7 @@ def _other_end(listed: Partition, loaded: LoadResult, request: LoadRequest) -> i
     """Return the log end if offsets out of order were cut the other way; None without a load."""
     differs = any(segment.emptied or segment.precise for segment in loaded.recovered)
     if not differs and not loaded.out_of_reach and not loaded.zombies:
-        return loaded.log_end
+        return loaded.log_end if loaded.outcome is Outcome.LOADS else None
     start = replace(request.start, cut_precisely=not request.start.cut_precisely)
     other = load(listed, start, lambda _: None)
     return other.log_end if other.outcome is Outcome.LOADS else None

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool import apply
-from logtool.actions import Action, Change, FileChange, Stamp
+from logtool.actions import HINDRANCES, Action, Change, FileChange, Stamp
 from logtool.apply import Journal, PendingJournal
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.identity import Effect
@@ -50,8 +50,6 @@ _DECIDE = (
     FileKind.REPLICATION_CHECKPOINT,
 )
 """The offset checkpoints that decide where recovery begins, and whether a loss was committed."""
-HINDRANCES = ("refuse", "offline", "ignore")
-"""Actions on a log dir as a whole that still apply to the next start after a recovery."""
 
 
 @dataclass(frozen=True, slots=True)

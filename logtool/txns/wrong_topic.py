@@ -15,10 +15,15 @@ before, nothing is reported either.
 A log that has such a batch twice is never sound: the leader refuses a batch of a producer that it
 already has, as long as it knows the producer, and a producer that begins its sequence again writes
 other timestamps, and so another CRC. Copies with the same offsets are of one append.
+
+With LogAppendTime the leader writes the time of the append into the header, so that the CRCs of two
+appends differ. The batches are then compared without that time and without the CRC. A leader that
+compresses the records again changes more of them: such a batch is not found.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
@@ -41,6 +46,9 @@ TWICE = "batch/twice"
 _PRIMES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 _SEQUENCES = 2**31
 """Number of sequence numbers of a producer: after the last one comes 0 again."""
+_LARGEST_SIZE = 2**31
+_CRC_END, _TIME, _AFTER_TIME = 21, 35, 43
+"""Bytes of a batch: behind the CRC, and the place and the end of the largest timestamp."""
 _KINDS = frozenset({DirectoryKind.LIVE, DirectoryKind.DELETE, DirectoryKind.STRAY})
 
 
@@ -62,7 +70,7 @@ class _Suspect:
     first_offset: int
     last_offset: int
     key: tuple[int, int, int, int]
-    """Producer id, epoch, first sequence and CRC."""
+    """Producer id, epoch, first sequence and CRC; with LogAppendTime the number of `_content`."""
     continues: bool | None
     """True if the batch before or behind it continues the sequence of the producer, False if the
     sequence breaks at it, None if neither is there."""
@@ -169,13 +177,14 @@ class WrongTopics:
         rows = np.flatnonzero(_is_judged(table))
         for row in rows[np.isin(_hashes(table[rows]), wanted)].tolist():
             continues, before = _continues(table, gaps, rows, row)
+            segment = parts[int(owner[row])][0]
             yield _Suspect(
                 place=place,
-                segment=parts[int(owner[row])][0],
+                segment=segment,
                 position=int(table.position[row]),
                 first_offset=int(table.base_offset[row]),
                 last_offset=int(table.last_offset[row]),
-                key=_key(table, row),
+                key=_key(table, row, segment),
                 continues=continues,
                 log_begins_ms=_NEVER if gaps[row] else int(table.max_timestamp[0]),
                 before_ms=None if before is None else int(table.max_timestamp[before]),
@@ -207,8 +216,14 @@ def _is_judged(table: BatchTable) -> Column:
 
 
 def _hashes(table: BatchTable) -> Column:
-    """Return a uint64 for each batch from producer id, epoch, first sequence and CRC."""
-    columns = table.producer_id, table.producer_epoch, table.base_sequence, table.crc
+    """Return a uint64 for each batch from producer id, epoch, first sequence and content.
+
+    For the content stands the CRC; with LogAppendTime, which changes it, the size and the time of
+    the first record, which the leader leaves as they are.
+    """
+    stable = table.base_timestamp * _LARGEST_SIZE + table.size
+    content = np.where(table.is_log_append_time, stable, table.crc)
+    columns = table.producer_id, table.producer_epoch, table.base_sequence, content
     found = np.zeros(len(table), np.uint64)
     for column, prime in zip(columns, _PRIMES, strict=True):
         found = (found ^ column.astype(np.uint64)) * np.uint64(prime)
@@ -234,10 +249,26 @@ def _in_two_topics(places: Sequence[_Place], hashes: Sequence[Column]) -> Column
     return np.unique(every[order][1:][same & (topic[1:] != topic[:-1])])
 
 
-def _key(table: BatchTable, row: int) -> tuple[int, int, int, int]:
+def _key(table: BatchTable, row: int, segment: Segment) -> tuple[int, int, int, int]:
     columns = table.producer_id, table.producer_epoch, table.base_sequence, table.crc
     first, second, third, last = (int(column[row]) for column in columns)
+    if table.is_log_append_time[row]:
+        last = _content(segment, int(table.position[row]), int(table.size[row]), last)
     return first, second, third, last
+
+
+def _content(segment: Segment, position: int, size: int, crc: int) -> int:
+    """Return a negative number for the bytes of a batch that do not depend on its append.
+
+    These are the bytes that the CRC covers, without the largest timestamp. The CRC is returned
+    where the batch cannot be read any more.
+    """
+    try:
+        with segment.log.open() as log:
+            data = log.read(position, size)
+    except UnreadableError:
+        return crc
+    return -1 - crc32(data[_AFTER_TIME:], crc32(data[_CRC_END:_TIME]))
 
 
 def _continues(

@@ -64,6 +64,15 @@ def test_what_plan_says_to_save_is_saved(run, home, tmp_path):
     assert sum(end >= kept for end in ends) == losing[0]["lost_batches"] > 0
 
 
+def test_what_plan_says_to_accept_is_accepted(run, home, tmp_path):
+    found = run("plan", "-f", "ndjson", home).objects[-1]["next"]
+    (command,) = [one for one in found if "--accept-loss" in one]
+    assert f": {command}\n" in run("plan", home).stderr
+    status, errors = pasted(command, tmp_path)
+    assert status == 0, errors
+    assert run("recover", home).status == 0
+
+
 def test_what_recover_says_to_accept_and_to_undo_runs(run, home, tmp_path):
     refused = run("recover", "--apply", home)
     assert refused.status == 5

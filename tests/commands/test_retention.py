@@ -9,6 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from log_dir_damage import new_batch
 from verification import set_offsets
 
 from logtool.formats import time_index
@@ -199,3 +200,38 @@ def test_the_metadata_log_and_copies_are_left_out(run, small):
     names = {one["path"].rpartition("/")[2] for one in ndjson(run, small).of_type("partition")}
     assert "__cluster_metadata-0" not in names
     assert "small-segments-0" in names
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["stale marker", "without the marker"])
+def test_a_future_timestamp_behind_a_stale_marker_keeps_nothing(run, copy_of, kept):
+    """The start trusts the marker, and the time index lacks the batch; `verify` names both."""
+    home = copy_of("4.3.1/clean")
+    (log,) = (home / "codec-none-0").glob("*.log")
+    ahead = 4_000_000_000_000
+    future = new_batch(360, b"x", base_timestamp=ahead, max_timestamp=ahead)
+    log.write_bytes(log.read_bytes() + future)
+    marker = home / ".kafka_cleanshutdown"
+    if kept:
+        late_ns = marker.stat().st_mtime_ns + 10_000_000_000
+        os.utime(log, ns=(late_ns, late_ns))
+    else:
+        marker.unlink()
+    found = run("retention", "-f", "ndjson", log.parent)
+    (one,) = found.of_type("partition")
+    explain = "logtool explain clean-shutdown/stale"
+    assert (one["after_marker"], one["first_segments"], one["obstacle"]) == (
+        (1, 1, None) if kept else (0, 0, "future-timestamp")
+    )
+    assert found.of_type("summary")[0]["next"] == ([explain] if kept else [])
+    assert (explain in run("retention", log.parent).stderr) is kept
+    codes = {one["code"] for one in run("verify", "-f", "ndjson", home).of_type("finding")}
+    assert "batch/timestamp-future" in codes
+    assert ("clean-shutdown/stale" in codes) is kept
+
+
+def test_a_copy_without_times_has_no_stale_marker(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    for path in (home / "meta.properties", *(home / "codec-none-0").glob("*.log")):
+        os.utime(path)
+    (one,) = run("retention", "-f", "ndjson", home / "codec-none-0").of_type("partition")
+    assert one["after_marker"] == 0

@@ -1,7 +1,9 @@
 import csv
 import json
 import re
+import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -118,6 +120,13 @@ def test_infos_are_counted_by_code_unless_asked_for(verify):
     assert f"{INFO.code}  x3  {catalogue()[INFO.code].title}" in result.stderr
     assert len(verify([INFO] * 3, "-v").lines) == 3
     assert len(verify([INFO] * 3, "-f", "ndjson").of_type("finding")) == 3
+
+
+def test_an_info_that_occurs_once_has_its_place(verify):
+    assert f"info     {INFO.code}  {INFO.path}" in verify([INFO]).stderr
+    assert f"{INFO.path}" not in verify([INFO] * 2).stderr
+    placed = replace(INFO, position=7)
+    assert f"info     {INFO.code}  {INFO.path} @7  {INFO.message}\n" in verify([placed]).stderr
 
 
 def test_the_last_line_for_people_is_the_verdict(verify):
@@ -241,21 +250,63 @@ def test_what_needs_more_than_a_whole_run_is_named_with_the_command_for_it(copy_
     log = home / "00000000000000000000.log"
     assert result.status == 6
     assert f"{log} (" in result.stderr
+    assert f"{log}: " in result.stderr
     assert f"  logtool verify {log}\n" in result.stderr
 
 
-def test_log_dirs_of_different_ids_are_judged_as_different_brokers(run, copy_of, tmp_path):
+def test_a_log_dir_and_its_copy_are_one_finding(run, copy_of, tmp_path):
     """The replicas of a partition are in two log dirs of one broker only by mistake."""
     first = copy_of("4.3.1/killed")
     second = shutil.copytree(first, tmp_path / "second")
-    starts = {"data-dir/duplicate-partition", "meta-properties/duplicate-id"}
+
+    def twice(*paths: str) -> list[dict[str, Any]]:
+        items = json.loads(run("verify", "--format", "json", *paths).stdout)["items"]
+        kinds = ("data-dir/duplicate-partition", "meta-properties/duplicate-id")
+        return [one for one in items if one["code"] in kinds]
+
+    command = f"logtool verify 1={first} 2={second}"
+    for names in ((f"{first}", f"{second}"), (f"1={first}", f"1={second}")):
+        (one,) = twice(*names)
+        assert (one["path"], one["topic"], one["next"]) == (str(second), None, command)
+        assert one["broker"] == "refuses-to-start"
+    assert command in run("verify", first, second).stderr
+    assert twice(*shlex.split(command)[2:]) == []
+    planned = run("plan", "-f", "ndjson", first, second)
+    assert [one["path"] for one in planned.of_type("action") if one["action"] == "refuse"] == [
+        str(second)
+    ]
+    (diff,) = [one for one in planned.of_type("summary")[0]["next"] if " diff " in one]
+    assert run(*shlex.split(diff)[1:]).status == 0
+
+
+def test_the_partitions_of_a_log_dir_that_is_no_copy_stay_one_by_one(run, copy_of, tmp_path):
+    first = copy_of("4.3.1/killed")
+    second = shutil.copytree(first, tmp_path / "second")
+    for name in ("codec-none-0", "tx.mixed-0"):
+        shutil.rmtree(second / name)
+    assert len(refusals(run, first, second)) == 1
+    for name in ("codec-gzip-0", "small-segments-0"):
+        shutil.rmtree(first / name)
+    found = refusals(run, first, second)
+    live = [one.name for one in first.iterdir() if (second / one.name).is_dir()
+            and not one.name.endswith("-delete")]  # fmt: skip
+    assert len(found) == len(live)
+
+
+def refusals(run, *paths):
+    """Return the places at which a start of these log dirs stops because something is twice."""
+    items = json.loads(run("verify", "--format", "json", *paths).stdout)["items"]
+    return [one["path"] for one in items if one["code"] == "data-dir/duplicate-partition"]
+
+
+def test_log_dirs_of_different_ids_are_judged_as_different_brokers(run, copy_of, tmp_path):
+    first = copy_of("4.3.1/killed")
+    second = shutil.copytree(first, tmp_path / "second")
 
     def codes(*paths: str) -> set[str]:
         result = run("verify", "--format", "json", *paths)
         return {one["code"] for one in json.loads(result.stdout)["items"]}
 
-    assert starts <= codes(f"{first}", f"{second}")
-    assert starts <= codes(f"1={first}", f"1={second}")
     apart = codes(f"1={first}", f"2={second}")
-    assert not starts & apart
+    assert "data-dir/duplicate-partition" not in apart
     assert apart == codes(f"{first}")

@@ -18,7 +18,7 @@ from logtool.findings import Finding
 from logtool.log.walk import scanner
 from logtool.running.resume import load
 from logtool.running.workers import Pace
-from logtool.verify import Budget
+from logtool.verify import Budget, Verification
 
 BATCH, BATCHES = 1024, 256
 CHUNK = 8 * BATCH
@@ -196,3 +196,34 @@ def test_damage_in_a_segment_that_is_not_read_to_its_end_is_found(
     assert [(one.code, one.position) for one in outcome.findings] == [("batch/crc", 30 * BATCH)]
     assert (outcome.summary.segments, outcome.summary.out_of_time) == (0, True)
     assert outcome.summary.exit_status() == Exit.FINDINGS
+
+
+def test_the_coverage_says_what_was_never_checked_and_where_the_next_run_goes_on(
+    generated, tmp_path
+):
+    """Log dirs have their turn one after the other, the one that was checked last at the end."""
+    homes = [copied(generated, tmp_path / name) for name in ("a-0", "b-0")]
+    memory, known, size = tmp_path / "memory.json", [], logs(generated)[0].stat().st_size
+    for left in (BATCH * BATCHES * 3 // 2, 0, None, 0):
+        pace = Pace() if left is None else BytesLeft(left)
+        pace.ran_out = left == 0
+        job = Verification(homes, level=Level.BATCHES, budget=Budget(1, pace, memory=load(memory)))
+        assert list(job) == []
+        found = job.coverage
+        assert found
+        known.append((found.segments, found.unchecked, found.unreached, found.next_path.parts[-2:]))
+        assert found.unchecked_bytes == size * found.unchecked
+        assert (found.oldest_s > 0) is (found.segments == 2 and not found.unchecked)
+    log = logs(generated)[0].name
+    assert known == [
+        (2, 1, 0, ("b-0", log)),
+        (0, 0, 2, (tmp_path.name, "b-0")),
+        (2, 0, 0, ("b-0", log)),  # checked first, because the first run had not
+        (0, 0, 2, (tmp_path.name, "b-0")),
+    ]
+
+
+def test_without_a_memory_nothing_is_known_of_other_runs(generated):
+    job = Verification([generated])
+    assert list(job) == []
+    assert job.coverage is None

@@ -108,6 +108,28 @@ def test_a_batch_that_a_log_has_twice_is_found(write, tmp_path):
     assert [one.segment for one in WrongTopics([home])] == [0, 0]
 
 
+def appended(offset, sequence, at, text="x", time=0):
+    """Return a batch with LogAppendTime, appended at a time."""
+    return record_batch.encode(
+        record.encode([record.Record(0, 0, None, text.encode())]),
+        base_offset=offset, last_offset_delta=0, record_count=1, leader_epoch=0,
+        base_timestamp=START_MS + time, max_timestamp=START_MS + at, attributes=0x08,
+        producer_id=5, producer_epoch=0, base_sequence=sequence,
+    )  # fmt: skip
+
+
+def test_a_batch_that_a_log_has_twice_is_found_although_the_append_time_differs(write, tmp_path):
+    batches = [appended(0, 0, 10), appended(1, 1, 20), appended(2, 0, 30), appended(3, 2, 40)]
+    write("orders-0", *batches)
+    assert found(tmp_path) == [("batch/twice", "orders-0", 2, 2 * len(batches[0]))]
+
+
+def test_other_records_of_the_same_size_are_not_the_same_batch(write, tmp_path):
+    other = [appended(2, 0, 30, "y"), appended(3, 1, 40, time=1)]
+    write("orders-0", appended(0, 0, 10), appended(1, 1, 20), *other)
+    assert found(tmp_path) == []
+
+
 def test_equal_records_that_a_producer_may_write_twice_are_no_fault(write, tmp_path):
     plain = [batch(at, -1, -1, "x", time=0) for at in range(2)]
     # After its state was removed with the records, an old client begins again at sequence 0.

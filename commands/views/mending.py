@@ -1,0 +1,56 @@
+"""Commands after a forecast: they fill or accept a loss, and mend what stops the broker."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from logtool.checks.broker_dirs import LogDirCopy
+from logtool.disk import files, shell
+from logtool.log.inputs import GivenPaths
+from logtool.startup.partition import PartitionForecast
+from logtool.startup.request import LoadRequest
+
+_MOST_PATHS = 5
+"""Partition dirs in a printed command; of more, it has the log dirs."""
+
+
+def places(requests: Sequence[LoadRequest]) -> str:
+    """Return the dirs of partitions as words of a command; the log dirs of more than five."""
+    few = len(requests) <= _MOST_PATHS
+    dirs = (one.path if few else one.log_dir for one in requests)
+    return " ".join(map(shell.path, dict.fromkeys(dirs)))
+
+
+def names(forecasts: Iterable[PartitionForecast]) -> Iterator[str]:
+    """Yield the partitions as ``--accept-loss`` takes them."""
+    for one in forecasts:
+        yield f"{one.request.topic}-{one.request.partition}"
+
+
+def fill(losing: Sequence[PartitionForecast]) -> str | None:
+    """Return the command that takes losses from a copy on another broker; COPY is its path.
+
+    None if each partition has a copy at hand, whose command `fix` is, and for Redpanda.
+    """
+    lacking = [one.request for one in losing if not one.fix and not one.request.redpanda]
+    return f"logtool recover --fill-from COPY {places(lacking)}" if lacking else None
+
+
+def accept(losing: Sequence[PartitionForecast], given: GivenPaths | None) -> str | None:
+    """Return the command that accepts losses and does what the start does, on what was given."""
+    if not losing or given is None or any(map(files.is_remote, given.paths)):
+        return None
+    options = (shell.option("--accept-loss", name) for name in dict.fromkeys(names(losing)))
+    words = ["logtool recover --apply", *options, str(given.selection)]
+    return " ".join(word for word in [*words, *map(shell.path, given.paths)] if word)
+
+
+def cut(refused: Sequence[PartitionForecast]) -> str | None:
+    """Return the command that recovers logs which a broker does not load, but ``recover`` does."""
+    stopped = [one for one in refused if one.outcome != "loads" and not one.request.redpanda]
+    mended = [one.request for one in stopped if one.other_end is not None]
+    return f"logtool recover {places(mended)}" if mended else None
+
+
+def compare(copies: Iterable[LogDirCopy]) -> Iterator[str]:
+    """Yield the command that compares each pair of a log dir and its copy."""
+    for one in copies:
+        yield f"logtool diff {shell.path(one.of)} {shell.path(one.path)}"
