@@ -45,8 +45,10 @@ def _fields(schema: str, types: frozenset[str]) -> list[str]:
     file = Path(schemas.__file__).with_name(f"{name}.json")
     kinds = json.loads(file.read_text("utf-8"))["$defs"]
     found: dict[str, Any] = {}
-    for one in sorted(types):
-        found |= kinds[one]["properties"] if one in kinds else {}
+    for kind in kinds.values():
+        properties = kind.get("properties", {})
+        if properties.get("type", {}).get("const") in types:
+            found |= properties
     return [name for name in found if name not in _NO_FIELDS]
 
 

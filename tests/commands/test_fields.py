@@ -5,11 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
+from outputs import lines
 
+from logtool import cli
+from logtool.commands.program.command_tree import read_tree
+
+COMMANDS = {
+    command.name: {name for param in command.options for name in param.names}
+    for command in read_tree(typer.main.get_command(cli.app))[1]
+}
 NAMES = ("last_offset", "topic", "kind")
 
 
@@ -71,3 +82,28 @@ def test_the_status_and_errors_stay(run: Any, partition: Path, tmp_path: Path) -
 )
 def test_what_is_no_field_is_a_usage_error(run: Any, partition: Path, arguments: Any) -> None:
     assert run(*arguments, partition).status == 2
+
+
+WITH_FIELDS = [
+    name for name, options in COMMANDS.items() if "--fields" in options and name in lines.TEMPLATES
+]
+
+
+@pytest.mark.parametrize("command", WITH_FIELDS)
+def test_the_fields_that_are_named_are_there(
+    run: Any, scenario: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(scenario("4.3.1/killed"), tmp_path / "4.3.1/killed")
+    place = lines.Place(tmp_path, ("4.3.1/killed",), "4.3.1/killed")
+    case = lines.case_of(place, command, lines.TEMPLATES[command][0], "", 1)
+    if case.directory:
+        shutil.copytree(tmp_path / "4.3.1/killed", Path(case.directory) / "killed")
+    asked = case.words[-1]
+    refused = run(*asked, "--fields", "nosuch")
+    assert refused.status == 2
+    if "has no rows" in refused.stderr:
+        return
+    named = re.search(r"(?:there are: |did you mean )(\w+)", refused.stderr)
+    assert named
+    assert run(*asked, "--fields", named[1]).status not in (2, 70)
