@@ -171,13 +171,7 @@ class Schedule:
             ]
             ahead = ahead[: self._budget.jobs]
             self.too_large = [log for log in ahead if log.path not in self.read_in_part]
-            # The part of an active segment counts no longer once the segment grows.
-            growing = [
-                task.segment.log
-                for task in self._left
-                if task.segment.is_active and task.segment.log.path in self.read_in_part
-            ]
-            for log in (*self.too_large, *growing):
+            for log in self.too_large:
                 memory.give_up(log)
             memory.save()
 

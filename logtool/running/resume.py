@@ -51,10 +51,13 @@ class Memory:
     def age_key(self, log: File) -> float:
         """Return when the log had its last turn, in s since 1970; 0 for never.
 
-        A log that has changed since it was checked had none. One that was only begun had its turn
-        also if it changes: an active segment must not keep all others from theirs.
+        A log that has changed since it was checked had none. One that was begun, or read in part,
+        had its turn also if it changes: an active segment must not keep all others from theirs.
         """
-        begun = self.begun.get(str(log.path.absolute()))
+        key = str(log.path.absolute())
+        part, begun = self.parts.get(key), self.begun.get(key)
+        if part and part[:2] != (log.size, log.mtime_ns):
+            return time.time()  # What was read of it counts no longer: it comes after the others.
         return max(self.checked_s(log), begun[2] if begun else 0.0)
 
     def checked_s(self, log: File) -> float:

@@ -182,6 +182,8 @@ class ScrubState:
                 "WHERE path = ?",
                 (one.size, one.files, one.active, same, one.path),
             )
+            if not same and self.execute("DELETE FROM part WHERE path = ?", (one.path,)).rowcount:
+                self.give_up(one.path, now_ms)  # What was read of it counts no longer.
             if not one.active and not (same and (whole or not active)):
                 self._renew(one.path, now_ms, was_active=active)
         self._forget(known)

@@ -227,3 +227,14 @@ def test_without_a_memory_nothing_is_known_of_other_runs(generated):
     job = Verification([generated])
     assert list(job) == []
     assert job.coverage is None
+
+
+def test_an_active_segment_that_grows_keeps_no_other_from_its_turn(generated, tmp_path):
+    data, memory = tmp_path / "data", tmp_path / "memory.json"
+    data.mkdir()
+    large, other = (logs(copied(generated, data / name))[0] for name in ("a-0", "b-0"))
+    for _ in range(4):
+        pace = BytesLeft(BATCHES * BATCH * 5 // 8)
+        verify(data, budget=Budget(1, pace, memory=load(memory)))
+        large.touch()
+    assert list(json.loads(memory.read_text())["checked"]) == [str(other)]
