@@ -36,6 +36,7 @@ from logtool.errors import (
     UnreadableError,
     UnwritableError,
     UsageError,
+    is_unfinished,
     signal_of,
 )
 from logtool.exits import Exit
@@ -226,6 +227,7 @@ class Report:
 
     def refused(self, problem: LogtoolError, reason: str = "refused") -> None:
         """Print a refusal, in the form of an input that could not be read."""
+        self.summary.unfinished |= is_unfinished(problem)
         if self.settings.format in ("json", "ndjson"):
             self.item(_error(None, reason, str(problem)))
         self._hide_progress()
@@ -323,6 +325,7 @@ class Report:
         known = error is None or isinstance(error, KeyboardInterrupt | UnreadableError)
         if isinstance(error, KeyboardInterrupt):
             self.summary.ended_by = signal_of(error)
+            self.summary.unfinished |= is_unfinished(error)
             for note in getattr(error, "__notes__", ()):  # how to continue the interrupted work
                 _stderr(f"logtool: {text.escape(note)}")
         if isinstance(error, UnreadableError):

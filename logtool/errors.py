@@ -30,6 +30,16 @@ def signal_of(end: KeyboardInterrupt) -> int:
     return end.number if isinstance(end, Ended) else signal.SIGINT
 
 
+def mark_unfinished(error: BaseException) -> None:
+    """Note at an error that it stopped changes of files of which some may be made."""
+    error.__dict__["is_unfinished"] = True
+
+
+def is_unfinished(error: BaseException) -> bool:
+    """Return whether an error stopped changes of files of which some may be made."""
+    return bool(error.__dict__.get("is_unfinished"))
+
+
 class FormatError(LogtoolError):
     """Bytes that do not follow their format.
 

@@ -21,7 +21,7 @@ from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, Resume
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.checks.topic_ids import TopicIds
-from logtool.checks.unfinished_output import check_output
+from logtool.checks.unfinished_output import check_change, check_output
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
@@ -235,6 +235,7 @@ class Verification:
 
     def _log_dir(self, home: LogDir) -> Iterator[Item]:
         yield from root.check_in_use(home.path, home.flavour)
+        yield from check_change(home.path)
         if home.flavour is REDPANDA:
             yield from self._of_redpanda(home)
             return

@@ -105,6 +105,8 @@ class EditRun:
         count = f"{state}{text.count(len(edits), 'file')}"
         if undo_dir:
             report.note(f"{count} changed; to undo it: {_undo(undo_dir)}", "good")
+        elif edits and self.summary.unfinished:
+            report.note(f"{count} to change; only part of that is done", "error")
         elif edits and self.apply:
             report.note(f"{count} to change; nothing was written", "error")
         elif edits:

@@ -296,6 +296,8 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
                 "no problems"
             )  # fmt: skip
             yield f"{count}: {state}", "error" if found.is_grave else "good"
+        elif self._summary.unfinished:
+            yield f"{count}: only part of the changes is made", "error"
         elif self._summary.refused or not self._summary.complete:
             yield f"{count}: nothing was written", "error"
         elif self._job.undo_dirs:

@@ -107,6 +107,8 @@ class RebuildPrinter(Printer[Action | LogtoolError]):
             return f"{looked}, nothing to build{'' if summary.complete else ' there'}{tail}"
         if consent.output is not None:
             return f"{looked}, {files} built in {consent.output}{tail}"
+        if summary.unfinished:
+            return f"{looked}, only part of {files} changed{tail}"
         if self._job.undo_dirs:
             return f"{looked}, {files} changed{tail}"
         if consent.apply or status not in (Exit.OK, Exit.FINDINGS):

@@ -129,7 +129,8 @@ class RecoverPrinter(ActionPrinter):
             yield f"{text.count(self._counts['fill'], 'damaged range')} {verb} from other copies"
         if unfilled := self._counts["unfilled"]:
             yield f"{text.count(unfilled, 'damaged range')} that no other copy fills"
-        yield from self._losses("lost" if all_made else "would be lost")
+        is_decided = all_made or summary.unfinished
+        yield from self._losses("lost" if is_decided else "would be lost")
         if self._losing and not job.consent.apply:
             options = " ".join(shell.option("--accept-loss", name) for name in losing)
             yield f"to accept that: {options}"
@@ -152,7 +153,7 @@ class RecoverPrinter(ActionPrinter):
             return f"{files} to make; nothing was written; {outcome}"
         if not changes and summary.exit_status() == 0:
             return "nothing to do" if self._forecasts else NO_PARTITION
-        if job.begun and summary.unwritten:
+        if summary.unfinished:
             return f"only part of {files} made"
         if not job.made:
             return "nothing was changed"

@@ -177,6 +177,12 @@ class TrimPrinter(Printer[TrimItem]):
         if total.wanted_bytes is not None and total.bytes < total.wanted_bytes:
             freed += f" of the {text.size(total.wanted_bytes)}"
         where = text.count(total.directories, "directory", "directories")
+        if summary.unfinished:
+            yield (
+                f"{text.state(summary)}{freed} in {where} to remove; only part is removed",
+                "error",
+            )
+            return
         verb = "were removed" if total.removed else "would be removed"
         yield f"{freed} in {where} {verb}", None
         if total.lost_offsets:

@@ -12,7 +12,8 @@ a kill could leave wrong. ``dirfd.py`` reaches every file from a directory that 
 that nothing can change between a check and its use, and ``parsing.py`` checks every line of a
 journal.
 ``output_tree.py`` and ``unfinished.py`` write new directories and files outside of log dirs, which
-get their names when they are complete. ``history.py`` lists what was applied.
+get their names when they are complete. ``history.py`` lists what was applied, and ``hints.py`` says
+how to go on after an error.
 Owner and mode are set through the descriptor that wrote a file. A file with more than one name is
 copied, never changed in place. ``tests/crash`` kills it, and lets the disk fail, at every call;
 ``tests/commands/test_hostile.py`` swaps names between any two calls.

@@ -11,7 +11,6 @@
 The lines are described in ``schemas/journal.json``. Paths are relative to the log dir.
 """
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,16 +22,16 @@ from pathlib import Path
 from logtool.actions import Action, Change, FileChange
 from logtool.apply import disk, outside, records, saving, states, stepping
 from logtool.apply.dirfd import OpenDir, check_trusted
+from logtool.apply.hints import hint
 from logtool.apply.parsing import JournalRecord, PlanState
 from logtool.apply.steps import Draft, FileStep, merge
 from logtool.disk import shell
-from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
+from logtool.errors import LogtoolError, RefusedError, UnreadableError
 from logtool.log import opening
 from logtool.log.redpanda import REDPANDA
 
 _CARRIED_OUT = (PlanState.DONE, PlanState.REDONE)
 _TO_CARRY_OUT = (PlanState.COMMITTED, PlanState.REDOING)
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _ELSEWHERE = "free space on that disk, or use --undo-dir DIR on a disk with more room"
 OnAction = Callable[[Action], None]
 
@@ -60,7 +59,7 @@ class Journal:
         RefusedError if it lies in a log dir, is in use, or another user may write there.
         """
         undo_dir, log_dir = undo_dir.resolve(), log_dir.resolve()
-        with _hint(undo_dir, f"nothing in {log_dir} was changed", _ELSEWHERE):
+        with hint(undo_dir, f"nothing in {log_dir} was changed", _ELSEWHERE):
             outside.check(undo_dir, log_dir)
             if not undo_dir.exists():
                 opened = disk.make_dir(OpenDir(undo_dir.parent), undo_dir)
@@ -155,7 +154,8 @@ class Journal:
             return
         if self.state not in _TO_CARRY_OUT:
             raise RefusedError(f"{self.undo_dir}: is {self.state}; {self._advice()}")
-        with _hint(self.undo_dir, self._way_on(), "free space on that disk before you continue"):
+        room = "free space on that disk before you continue"
+        with hint(self.undo_dir, self._way_on(), room, changes=True):
             progress = self._find()
             for item in _by_directory(progress, self._log_dir):
                 for action in stepping.actions(item):
@@ -186,7 +186,7 @@ class Journal:
         if not self.can_be_undone:
             return
         again = f"to continue, run again: {self._undo_command()}"
-        with _hint(self.undo_dir, again, "free space on that disk first"):
+        with hint(self.undo_dir, again, "free space on that disk first", changes=True):
             progress = self._find()
             stepping.check_saved(progress, self._undo)
             if self.state is not PlanState.UNDOING:
@@ -288,7 +288,7 @@ class Journal:
     def _given_up(self) -> Iterator[None]:
         """Remove the undo directory if the block fails."""
         try:
-            with _hint(self.undo_dir, f"nothing in {self.log_dir} was changed", _ELSEWHERE):
+            with hint(self.undo_dir, f"nothing in {self.log_dir} was changed", _ELSEWHERE):
                 yield
         except BaseException:
             self.discard()
@@ -321,36 +321,6 @@ class PendingJournal:
             self.journal = Journal.begin(place, self._log_dir, self._command)
             self._stack.callback(self.journal.discard)
         self.journal.stage(changes, first=first)
-
-
-@contextmanager
-def _hint(undo_dir: Path, state: str, room: str) -> Iterator[None]:
-    """Add to an error of the system the state of the plan and the way to go on.
-
-    `room` is the advice for a full disk.
-    """
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        # From Ctrl-C or another signal: the caller that reports it also prints the note.
-        if not hasattr(error, "__notes__"):
-            error.add_note(f"stopped; {state}")
-        raise
-    except (UnwritableError, UnreadableError) as error:
-        raise UnwritableError(error.path, error.reason, _with_room(error, state, room)) from error
-    except OSError as error:
-        path = Path(str(error.filename or undo_dir))
-        said = _with_room(error, state, room)
-        raise UnwritableError(path, error.strerror or str(error), said) from error
-
-
-def _with_room(error: BaseException | None, state: str, room: str) -> str:
-    """Return the state of the plan, and the advice if the error is that of a full disk."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            return f"{state}; {room}"
-        error = error.__cause__
-    return state
 
 
 def _mtime(home: OpenDir, path: Path) -> int:

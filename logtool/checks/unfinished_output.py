@@ -1,9 +1,12 @@
-"""Output of a run of logtool that has not come to its end, found by its name."""
+"""Work of logtool that has not come to its end: outputs, and changes of a log dir."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-from logtool.disk import files, unfinished
+from logtool import apply
+from logtool.disk import files, shell, unfinished
+from logtool.errors import LogtoolError
 from logtool.findings import Finding
 
 
@@ -16,3 +19,20 @@ def check_output(path: Path) -> Iterator[Finding]:
             "runs; the same command replaces the output"
         )
         yield Finding("data-dir/unfinished", text, path=found)
+
+
+def check_change(log_dir: Path) -> Iterator[Finding]:
+    """Yield a finding for each change of a log dir that logtool began and did not finish.
+
+    Undo directories are searched for next to the log dir, where they are by default.
+    """
+    if files.is_remote(log_dir) or files.is_assembled(log_dir):
+        return
+    with suppress(LogtoolError, OSError):
+        for journal in apply.find_unfinished(log_dir):
+            undo = f"logtool undo --apply {shell.path(journal.undo_dir)}"
+            text = (
+                f"{log_dir} is changed in part: a command was stopped; to finish it, run it again: "
+                f"{journal.command}"
+            )
+            yield Finding("data-dir/unfinished-change", text, path=journal.undo_dir, next=undo)

@@ -48,6 +48,9 @@ def next_command(
         return _unread(run, run.unread[0])
     if several := _of_several_nodes(given):
         return several
+    for found in errors:
+        if found.code == "data-dir/unfinished-change" and found.next:
+            return Next(found.next, "which takes back a change that was not finished")
     if start and start.refuses:
         return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
     if waiting := [one for one in errors if one.code == "partition/lost" and one.next]:

@@ -53,6 +53,8 @@ class Summary:
     """Inputs that other inputs name and that were not given; any makes the result incomplete."""
     unwritten: int = 0
     """Outputs that could not be written; any makes the result incomplete."""
+    unfinished: bool = False
+    """True if changes of files were stopped of which some may be made."""
     partition_list: bool | None = None
     """True if a file that was given names the partitions that should exist, so that absent ones are
     found; None if the command does not look for absent partitions."""

@@ -12,7 +12,7 @@ from logtool.checks import file_names, index_cache, root
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
-from logtool.checks.unfinished_output import check_output
+from logtool.checks.unfinished_output import check_change, check_output
 from logtool.errors import UnreadableError
 from logtool.findings import Broker
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
@@ -75,7 +75,7 @@ class LogDirStart(LogDirState):
         self._in_raft = log_dir.flavour.has_raft_offsets
         self.notes += (
             Action(action="damaged", path=one.path or log_dir.path, reason=one.message)
-            for one in check_output(log_dir.path)
+            for one in (*check_output(log_dir.path), *check_change(log_dir.path))
         )
         self._note_checkpoints()
         self._note_metadata()

@@ -87,8 +87,6 @@ class Recover:
     """The option that named the partitions of the selection."""
     made: int = 0
     """Changes that were carried out."""
-    begun: bool = False
-    """True if the changes to a log dir began and were not all carried out."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None to go by the names in each directory."""
     blocked: bool = False
@@ -193,9 +191,7 @@ class Recover:
             if work.journal:
                 work.commit(work.journal)
                 self.undo_dirs.append(self.consent.undo_dir or work.journal.undo_dir)
-                self.begun = True
                 work.journal.carry_out()
-                self.begun = False
                 self.made += work.staged
 
 

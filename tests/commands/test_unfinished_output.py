@@ -2,7 +2,8 @@
 
 import pytest
 import tiny_segments
-from changes import disk_full, failing
+from changes import disk_full, failing, interrupt
+from crash.commands_killed import JOBS, Command
 
 from logtool.disk import unfinished
 
@@ -101,3 +102,23 @@ def test_a_full_disk_at_any_call_leaves_what_the_same_command_replaces(
             assert not manifest.exists() or b'"complete": true' in manifest.read_bytes()
             assert run(*command, output, home).status == 0
         assert b'"complete": true' in manifest.read_bytes()
+
+
+def test_verify_plan_and_doctor_name_a_change_that_is_not_finished(run, scenario, tmp_path):
+    command = Command(JOBS["recover"], scenario("4.3.1/killed"), tmp_path)
+    last = command.calls()
+    command.begin()
+    with failing(last - 3, interrupt):
+        command.run()
+    (place,) = command.undo_dirs()
+    undo = f"logtool undo --apply {place}"
+    (found,) = [one for one in run("verify", "-f", "ndjson", command.log_dir).of_type("finding")
+                if one["code"] == "data-dir/unfinished-change"]  # fmt: skip
+    assert (found["path"], found["severity"], found["next"]) == (str(place), "error", undo)
+    actions = run("plan", "-f", "ndjson", command.log_dir).of_type("action")
+    assert [one["action"] for one in actions if one["path"] == str(place)] == ["damaged"]
+    (following,) = run("doctor", "-f", "ndjson", command.log_dir).of_type("next")
+    assert following["command"] == undo
+    assert run("undo", "--apply", place).status == 0
+    after = run("verify", "-f", "ndjson", command.log_dir).of_type("finding")
+    assert "data-dir/unfinished-change" not in [one["code"] for one in after]

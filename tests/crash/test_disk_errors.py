@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from changes import count, failing, prepare
+from changes import count, disk_full, failing, interrupt, prepare
+from crash.commands_killed import JOBS, Command
 
 from logtool.apply import Journal, PlanState
 from logtool.errors import UnwritableError
@@ -124,3 +125,19 @@ def test_a_file_that_grows_too_large_stops_it_half_way_and_it_goes_on(place):
     assert_clear(caught.value, errno.EFBIG, place)
     place.undo()
     place.assert_untouched()
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_command_that_is_stopped_half_way_does_not_say_that_nothing_was_done(
+    scenario, tmp_path, name
+):
+    command = Command(JOBS[name], scenario("4.3.1/killed"), tmp_path)
+    last = command.calls()
+    for fault, status in ((interrupt, 130), (disk_full, 4)):
+        command.begin()
+        with failing(last - 3, fault):
+            assert command.run(tmp_path / "errors") == status
+        said = (tmp_path / "errors").read_text()
+        assert command.looks() != command.begun
+        assert "nothing was" not in said
+        assert "logtool undo --apply" in said

@@ -28,7 +28,8 @@ IMPOSSIBLE = {
 }
 COMMANDS = {
     "checkpoint", "diff", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan",
-    "quorum", "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "watermark",
+    "quorum", "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "undo",
+    "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]

@@ -63,7 +63,7 @@ NOT_IN_THE_TABLE = {
     "kraft-snapshot/missing", "data-dir/not-given", "meta-properties/unregistered-id",
     "broker-config/remote-storage-off", "broker-config/cleaner-off", "broker-config/own-vote",
     "segment/kvstore-hole", "broker-config/remote-topics", "data-dir/not-named",
-    "data-dir/left-out", "data-dir/unfinished",
+    "data-dir/left-out", "data-dir/unfinished", "data-dir/unfinished-change",
     "batch/old-format", "batch/other-topic", "batch/twice", "offset-index/newer-format",
     "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs",
     "log/beginning-lost", "log/beginning-deleted", "log/beginning-cleaned",

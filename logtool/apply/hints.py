@@ -1,0 +1,48 @@
+"""Errors of the system while a plan is made or carried out, with the way to go on."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from logtool.errors import UnreadableError, UnwritableError, mark_unfinished
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def hint(undo_dir: Path, state: str, room: str, *, changes: bool = False) -> Iterator[None]:
+    """Add to an error of the system the state of the plan and the way to go on.
+
+    `room` is the advice for a full disk. With `changes` the block changes files of the log dir.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        # From Ctrl-C or another signal: the caller that reports it also prints the note.
+        if not hasattr(error, "__notes__"):
+            error.add_note(f"stopped; {state}")
+        if changes:
+            mark_unfinished(error)
+        raise
+    except (UnwritableError, UnreadableError) as error:
+        failed = UnwritableError(error.path, error.reason, _with_room(error, state, room))
+        if changes:
+            mark_unfinished(failed)
+        raise failed from error
+    except OSError as error:
+        path = Path(str(error.filename or undo_dir))
+        said = _with_room(error, state, room)
+        failed = UnwritableError(path, error.strerror or str(error), said)
+        if changes:
+            mark_unfinished(failed)
+        raise failed from error
+
+
+def _with_room(error: BaseException | None, state: str, room: str) -> str:
+    """Return the state of the plan, and the advice if the error is that of a full disk."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            return f"{state}; {room}"
+        error = error.__cause__
+    return state
