@@ -51,14 +51,14 @@ def check_partition_offsets(
         return
     watermark = rows.get(FileKind.REPLICATION_CHECKPOINT)
     if watermark and watermark.offset > end and key not in lost_end.with_stale_watermark(root):
-        yield _beyond_end(root, FileKind.REPLICATION_CHECKPOINT, watermark, facts, end)
+        yield from _beyond_end(root, FileKind.REPLICATION_CHECKPOINT, watermark, facts, end)
     if watermark and watermark.offset < start:
         rule = "high-watermark-below-start" if root.is_clean else "high-watermark-behind"
         text = f"high watermark {watermark.offset}, but the log starts at {start}"
         yield _at(root, FileKind.REPLICATION_CHECKPOINT, watermark, rule, text)
     recovery = rows.get(FileKind.RECOVERY_POINT_CHECKPOINT)
     if recovery and recovery.offset > end:
-        yield _beyond_end(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, facts, end)
+        yield from _beyond_end(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, facts, end)
     elif recovery and root.is_clean and recovery.offset < end:
         text = f"recovery point {recovery.offset} after a clean stop, but the log ends at {end}"
         yield _at(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, "recovery-point-behind", text)
@@ -76,8 +76,11 @@ _ENDS = {
 
 def _beyond_end(
     root: LogDir, kind: FileKind, row: OffsetRow, facts: "PartitionSummary", end: int
-) -> Finding:
-    """Return the finding for an offset of a checkpoint behind the end of its log."""
+) -> Iterator[Finding]:
+    """Yield the finding for an offset of a checkpoint behind the end of its log.
+
+    A broker that runs may have written a checkpoint after the log was read.
+    """
     rule, name, were = _ENDS[kind]
     text = f"{name} {row.offset}, but the log ends at {end}"
     witness = lost_end.witness(root, kind)
@@ -86,9 +89,13 @@ def _beyond_end(
         count = row.offset - end
         offsets = "offset that was" if count == 1 else "offsets that were"
         text += f": the log has lost {count:,} {offsets} {were}, from {end} onwards"
-        return _at(root, kind, row, f"{rule}-beyond-end", text)
-    text += ", in a log dir that was copied or is in use; the checkpoint is newer"
-    return _at(root, kind, row, f"{rule}-ahead", text)
+        yield _at(root, kind, row, f"{rule}-beyond-end", text)
+    elif files.is_remote(root.path) or not in_use.holder(root.path):
+        text += (
+            ", and the checkpoint is newer: the log has lost its end, unless the log dir was copied "
+            "while its broker ran"
+        )
+        yield _at(root, kind, row, f"{rule}-ahead", text)
 
 
 def check_rows(root: LogDir, checkpoints: Checkpoints) -> Iterator[Finding]:

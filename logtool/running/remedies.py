@@ -14,8 +14,9 @@ MOST_PARTITIONS = 3
 """Partition dirs that a command names; it takes the log dirs if more need it."""
 FILLED = frozenset(
     {"batch/hole", "batch/leader-epoch-order", "batch/magic", "batch/offset-order",
-     "batch/offset-range", "checkpoint/high-watermark-beyond-end",
-     "checkpoint/recovery-point-beyond-end", "segment/hole", "segment/missing", "segment/overlap"}
+     "batch/offset-range", "checkpoint/high-watermark-ahead",
+     "checkpoint/high-watermark-beyond-end", "checkpoint/recovery-point-beyond-end",
+     "segment/hole", "segment/missing", "segment/overlap"}
 )  # fmt: skip
 """Codes with the remedy `REPLICA` that `recover --fill-from` mends."""
 

@@ -22,7 +22,7 @@ from logtool.log.selection import Selection
 from logtool.running.remedies import FILLED, Remedies
 
 WRITTEN_BY_A_BROKER = {
-    "checkpoint/negative-offset", "checkpoint/empty", "checkpoint/high-watermark-ahead",
+    "checkpoint/negative-offset", "checkpoint/empty",
     "checkpoint/high-watermark-below-start", "checkpoint/high-watermark-behind",
     "checkpoint/recovery-point-behind", "checkpoint/cleaner-out-of-range",
     "checkpoint/unknown-partition", "checkpoint/no-recovery-point", "clean-shutdown/malformed",
