@@ -52,7 +52,7 @@ _REPAIRED = frozenset(
      "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order", "batch/record-count",
      "batch/hole", "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole",
      "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end",
-     "checkpoint/recovery-point-beyond-end"}
+     "checkpoint/recovery-point-beyond-end", "checkpoint/high-watermark-ahead"}
 )  # fmt: skip
 """Damage that `recover --fill-from` may repair."""
 

@@ -68,7 +68,7 @@ def run(
     `at` is the moment of the state, None for the end of the log. With `segments`, a table shows the
     remote segments too.
     """
-    settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster()
+    settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster(inputs.given())
     at_ms, meaning = None, None
     if at is not None:
         at_ms, meaning = parsing.parse_moment("--at", at)

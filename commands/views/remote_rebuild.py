@@ -29,7 +29,7 @@ def run(
     """Print what is below `prefix`, which `plugin` wrote; return the exit status."""
     summary, lineage = Summary(), None
     has_dirs = bool(inputs.paths or inputs.broker) or inputs.files_from is not None
-    given = inputs.of_one_cluster() if has_dirs else inputs.resolved([])
+    given = inputs.of_one_cluster(inputs.given()) if has_dirs else inputs.resolved([])
     report = Report(printing.settings(), make(), summary, given if has_dirs else None)
     job_run = running.run(report)
     if has_dirs:

@@ -20,7 +20,7 @@ def run(prefix: str, inputs: options.Inputs, printing: options.Printing, *, outp
     """Write the partition dirs into `output`; return the exit status."""
     summary = ActionSummary()
     has_dirs = bool(inputs.paths or inputs.broker) or inputs.files_from is not None
-    given = inputs.of_one_cluster() if has_dirs else inputs.resolved([])
+    given = inputs.of_one_cluster(inputs.given()) if has_dirs else inputs.resolved([])
     report = Report(printing.settings(), make(), summary, given if has_dirs else None)
     homes = given.paths if has_dirs else ()
     job = RestoreRun(

@@ -152,9 +152,13 @@ def last_clean_ns(root: LogDir) -> int | None:
 
 
 def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Iterator[Finding]:
-    """Yield a finding if a log changed after the clean-shutdown marker was written."""
+    """Yield a finding if a log changed after the clean-shutdown marker was written.
+
+    A log without a byte does not count: no recovery finds anything in it.
+    """
     last_ns = last_clean_ns(root)
-    newest = max(all_facts, key=lambda facts: facts.newest_log_mtime_ns, default=None)
+    filled = (one for one in all_facts if one.newest_log and one.newest_log.size)
+    newest = max(filled, key=lambda facts: facts.newest_log_mtime_ns, default=None)
     if last_ns is None or not newest or not newest.newest_log:
         return
     if newest.newest_log_mtime_ns > last_ns:

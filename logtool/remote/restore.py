@@ -18,7 +18,7 @@ from logtool.apply.output_tree import OutputTree
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import producer_snapshot
-from logtool.formats.names import CLUSTER_METADATA, TopicPartition
+from logtool.formats.names import CLUSTER_METADATA, FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.selection import Selection
@@ -210,7 +210,8 @@ class RestoreRun:
     def _write(self, folder: str, log: LoneLog, end: int, snapshot: bytes | None) -> Path:
         place = Path(PLACE, folder)
         small = {name: one.read(0, one.size) for name, one in log.small_files().items()}
-        new = {f"{end:020d}.log": b"", **small}
+        empty = (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+        new = {f"{end:020d}{kind.value}": b"" for kind in empty} | small
         if snapshot is not None:
             new[f"{end:020d}.{_SNAPSHOT}"] = snapshot
         for name, data in new.items():

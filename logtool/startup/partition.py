@@ -338,10 +338,13 @@ def _lacking(
     if any(action.loss.below_high_watermark for action in done):
         return
     if watermark > end:
-        text = (
-            f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
-            f"{watermark - end:,} acknowledged offsets; look for these offsets in the other "
-            "replicas before this one becomes leader"
+        acknowledged = wording.count(watermark - end, "acknowledged offset")
+        text = f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
+        text += f"{acknowledged}; "
+        text += (
+            "no other replica is in sync; look for a copy of the log"
+            if tiering.leads(request)
+            else "look for them in the other replicas before this one becomes leader"
         )
         yield Action(action="lacks", path=request.path, reason=text)
     else:

@@ -36,14 +36,14 @@ def actions(request: LoadRequest, loaded: LoadResult) -> Iterator[Action]:
     if loaded.log_end <= local_start:
         text = f"no record of this tiered log is local: it begins empty at {local_start}; "
         as_leader = _AS_LEADER_WITH_EPOCHS if loaded.epochs else AS_LEADER
-        leads = _leads(request)
+        is_leader = leads(request)
         # It leads for certain, and remote segments go.
-        is_lost = leads is True and not loaded.epochs
+        is_lost = is_leader is True and not loaded.epochs
         fates = {True: as_leader, False: AS_FOLLOWER, None: f"{AS_FOLLOWER}; {as_leader}"}
-        if leads:
+        if is_leader:
             text += "no other replica is in sync, and "
         action = "lost" if is_lost else "tiered"
-        yield Action(action=action, path=request.path, reason=text + fates[leads])
+        yield Action(action=action, path=request.path, reason=text + fates[is_leader])
     elif log_start < local_start:
         text = f"{wording.offsets(log_start, local_start - 1)} are in remote storage alone, and "
         text += "the start reads nothing of them"
@@ -70,7 +70,7 @@ def cache_actions(cache: IndexCache, kafka: tuple[int, int]) -> Iterator[Action]
     yield Action(action="tiered", path=cache.path, reason=text)
 
 
-def _leads(request: LoadRequest) -> bool | None:
+def leads(request: LoadRequest) -> bool | None:
     """Return whether the node will lead a partition, by the metadata log; None: it may."""
     settings = request.settings
     image: MetadataImage | None = settings.image if settings else None

@@ -50,7 +50,8 @@ def test_lost_partitions_get_an_empty_log_with_leader_epochs(run, tiers, tmp_pat
         assert one["high_watermark"] == 10  # record 9 was in the local segment alone
         assert one["leader_epochs"] == epochs(path) == [[0, 0], [2, 6]]
         assert {file.name: file.stat().st_size > 0 for file in path.iterdir()} == {
-            f"{9:020d}.log": False, f"{9:020d}.snapshot": True, "leader-epoch-checkpoint": True,
+            **dict.fromkeys((f"{9:020d}.log", f"{9:020d}.index", f"{9:020d}.timeindex"), False),
+            f"{9:020d}.snapshot": True, "leader-epoch-checkpoint": True,
             "partition.metadata": True,
         }  # fmt: skip
     assert sorted(one.name for one in (tmp_path / "back").iterdir()) == ["partitions"]
