@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from logtool.disk import files
+from logtool.errors import NothingMatchedError
 from logtool.formats import rsm_names
 from logtool.formats.rsm_names import LOG, Plugin, RemoteObjectName
 from logtool.lazy_dataclass import dataclass
@@ -55,6 +56,14 @@ def by_plugin(prefix: Path) -> dict[Plugin, list[RemoteObject]]:
             if name := rsm_names.parse(plugin, key):
                 objects.append(RemoteObject(path, size, name))
     return found
+
+
+def require_written_by(plugin: Plugin, prefix: Path) -> None:
+    """Raise NothingMatchedError if only another plugin has written below a prefix."""
+    written = [one for one, found in by_plugin(prefix).items() if found]
+    if written and plugin not in written:
+        text = f"nothing matched: the objects are of the plugin {written[0]}, not {plugin}: use "
+        raise NothingMatchedError(prefix, f"{text}--rsm {written[0]}")
 
 
 def _below(prefix: Path) -> Iterator[tuple[Path, str, int]]:

@@ -174,6 +174,10 @@ class RebuildPlan:
         return self.lineage.partition_count if self.lineage else None
 
     def _all(self) -> Iterator[RebuildPartition | RebuildTopic | UnreadableError]:
+        listed = [one for one in objects.listed(self.plugin, self.prefix)
+                  if isinstance(one, RemoteObject)]  # fmt: skip
+        if not listed:
+            objects.require_written_by(self.plugin, self.prefix)
         if self.lineage:
             for item in self.lineage.logs():
                 # A volume of a controller has no records, which is no fault of it.
@@ -181,8 +185,6 @@ class RebuildPlan:
                     yield item
             self._known = {(one.topic_id, one.number): one for one, _ in self.lineage.partitions()}
         found: dict[tuple[str, str], dict[int, list[ObjectSet]]] = {}
-        listed = [one for one in objects.listed(self.plugin, self.prefix)
-                  if isinstance(one, RemoteObject)]  # fmt: skip
         for group in objects.grouped(listed):
             name = group.name
             if takes(self.selection, name.topic, name.partition):

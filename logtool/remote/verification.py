@@ -84,15 +84,14 @@ class RemoteVerification:
             yield item
 
     def _all(self) -> Iterator[CheckedRemoteSegment | Finding | UnreadableError]:
+        every = list(objects.listed(self.plugin, self.prefix))
+        written = [one for one in every if isinstance(one, RemoteObject)]
+        if not written:
+            objects.require_written_by(self.plugin, self.prefix)
+        others = [one for one in every if written and not isinstance(one, RemoteObject)]
         if self.lineage:
             yield from self._read_metadata(self.lineage)
-        found, others = [], []
-        for one in objects.listed(self.plugin, self.prefix):
-            if isinstance(one, RemoteObject):
-                if self._takes(one.name.topic, one.name.partition):
-                    found.append(one)
-            else:
-                others.append(one)
+        found = [one for one in written if self._takes(one.name.topic, one.name.partition)]
         self.run.bytes_total = sum(one.size for one in found if one.name.kind == LOG)
         groups = objects.grouped(found)
         places: dict[str, list[ObjectSet]] = {}

@@ -89,3 +89,14 @@ def test_each_loss_is_named_and_nothing_else(run, copy_of, lose):
 def test_a_bucket_without_objects_is_incomplete(run, tmp_path):
     (tmp_path / f"orders-{ORDERS}").mkdir()
     assert plan(run, tmp_path)[2] == 4
+
+
+@pytest.mark.parametrize("command", ["verify", "rebuild-plan"])
+def test_objects_of_another_plugin_are_one_error(run, tiers, command):
+    found = run(
+        "remote", command, "--rsm", "aiven", "-f", "ndjson", tiers / "objects", tiers / "data"
+    )
+    (error, summary) = found.objects
+    assert (error["type"], error["reason"], found.status) == ("error", "nothing-matched", 4)
+    assert "--rsm local" in error["message"]
+    assert summary["type"] == "summary"
