@@ -274,7 +274,8 @@ class RestorePrinter(GroupPrinter):
     def __init__(self, report: Report, job: Groups, bootstrap: str) -> None:
         super().__init__(report, job)
         self._bootstrap = bootstrap
-        self._number = self._left_out = self._in_use = self._later = 0
+        self._number = self._left_out = self._later = 0
+        self._in_use: list[str] = []
         self._without_metadata: list[str] = []
 
     def show(self, item: Item) -> None:
@@ -298,7 +299,8 @@ class RestorePrinter(GroupPrinter):
         if restore.command is None and restore.removal is None:
             return
         self._number += restore.command is not None
-        self._in_use += bool(state.member_count)
+        if state.member_count:
+            self._in_use.append(state.name)
         if restore.metadata_count:
             self._without_metadata.append(state.name)
         self._report.item(RESTORE.row(restore))
@@ -321,7 +323,7 @@ class RestorePrinter(GroupPrinter):
             count = text.count(self._later, "partition")
             line += f"; {count} without an offset at that moment keep the present one"
         if self._in_use:
-            line += f"; stop the members of {text.count(self._in_use, 'group')} first"
+            line += f"; first stop the members of {', '.join(map(shell.quote, self._in_use))}"
         return line, style
 
 

@@ -92,8 +92,8 @@ def _beyond_end(
         yield _at(root, kind, row, f"{rule}-beyond-end", text)
     elif files.is_remote(root.path) or not in_use.holder(root.path):
         text += (
-            ", and the checkpoint is newer: the log has lost its end, unless the log dir was copied "
-            "while its broker ran"
+            ", and the checkpoint is newer: the log has lost its end, unless the log dir was "
+            "copied while its broker ran"
         )
         yield _at(root, kind, row, f"{rule}-ahead", text)
 

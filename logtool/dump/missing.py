@@ -21,6 +21,7 @@ from logtool.copies.verdict import CopiesVerdict, judge
 from logtool.disk import files
 from logtool.dump.records import Object
 from logtool.errors import UnreadableError
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import newest_state
 from logtool.log.dir import Partition
@@ -154,7 +155,10 @@ class MissingIn:
             return  # The errors say why.
         given = [one for one in others.values() if one.given]
         for one in mine:
-            if isinstance(one, UnreadableError):
+            # Of whole log dirs the metadata log is none of a client.
+            if isinstance(one, UnreadableError) or (
+                one.key[0] == CLUSTER_METADATA and not one.given
+            ):
                 continue
             # A partition dir is compared with any partition, as diff does.
             other = given[0] if given and one.given else others.get(one.key)

@@ -43,6 +43,7 @@ from logtool.node.node import Node
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
+from logtool.times import shown
 
 _OLD_NAMESPACE, _OLD = "kafka_internal", "group"
 
@@ -165,6 +166,8 @@ class Groups:
         wanted = list(self.groups) if self.history_of is None else []
         if found and not self._matched and (wanted or self.history_of is not None):
             words = " ".join(f"--group {glob}" for glob in wanted) or f"--history {self.history_of}"
+            if self.at_ms is not None:
+                words += f" among the records up to {shown(self.at_ms)}"
             for path in self.paths:
                 yield NothingMatchedError(path, f"nothing matched {words}")
 

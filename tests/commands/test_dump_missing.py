@@ -77,6 +77,13 @@ def test_the_records_behind_the_divergence_of_real_copies_are_printed(run, nodes
     assert (result.status, offsets, found["records"]) == (0, [], 0)
 
 
+def test_the_metadata_log_of_whole_log_dirs_is_not_compared(run, nodes):
+    result = run("dump", "-f", "ndjson", "--missing-in", *nodes[1:])
+    topics = {one["topic"] for one in result.of_type("missing")}
+    assert len(topics) > 1
+    assert "__cluster_metadata" not in topics
+
+
 def test_a_copy_that_ends_before_lacks_the_rest(run, write):
     old = write(1, *((offset, plain(0)) for offset in range(5)))
     new = write(2, *((offset, plain(0)) for offset in range(3)))
