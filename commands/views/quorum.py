@@ -28,6 +28,7 @@ _COPY = keep(
     columns(*COPY.names(Way.CSV)), "copy", "role", "log_end_offset", "last_epoch", "leader_epoch"
 )
 _NO_NODE = (None, -1)
+_MOST_NAMED = 5
 
 
 def run(
@@ -49,7 +50,7 @@ def run(
         schema=DOCUMENT.schema,
         columns=_COPY,
         layout=lambda obj: _COPY if obj["type"] == "copy" else None,
-        lines={"table": lambda obj: _line(obj, settings)},
+        lines={"table": lambda obj: _line(obj, settings, is_ordered=order is not None)},
         row_types=frozenset({"copy"}),
         sparse=True,
     )
@@ -97,11 +98,11 @@ def _items(job: Inquiry) -> Iterator[Found | RefusedError | UnwritableError | Un
         yield error
 
 
-def _line(obj: Object, settings: OutputSettings) -> str | None:
+def _line(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> str | None:
     if obj["type"] == "copy":
         return "\n".join(_copy(obj))
     if obj["type"] == "quorum":
-        return "\n".join(_quorum(obj, settings))
+        return "\n".join(_quorum(obj, settings, is_ordered=is_ordered))
     if obj["type"] == "rewrite":
         return "\n".join(_rewrite(obj))
     if obj["type"] == "action":
@@ -117,7 +118,8 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
         self._summary = summary
         self._job = job
         self._verdict: Quorum | None = None
-        self._copies = self._changes = 0
+        self._copies = 0
+        self._rewrite: Rewrite | None = None
 
     def show(self, item: Found | RefusedError | UnwritableError) -> None:
         """Print one copy, the verdict, what is rewritten, or why nothing is."""
@@ -142,7 +144,7 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
             self._verdict = item
             summary.to_do = item.is_grave and not self._job.order
         elif isinstance(item, Rewrite):
-            self._changes = len(item.actions)
+            self._rewrite = item
             summary.to_do |= bool(item.actions)
             for action in item.actions:
                 self._report.item(ACTION.row(action))
@@ -164,6 +166,8 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
         if len(found.clusters) > 1:
             yield f"the copies belong to {len(found.clusters)} clusters", "error"
         count = f"{text.state(self._summary)}{text.count(self._copies, 'copy', 'copies')}"
+        rewrite = self._rewrite
+        strays = text.count(len(found.strays), "partition dir")
         if not self._job.order:
             state = "a person must act before these controllers can serve" if found.is_grave else (
                 "no problems"
@@ -172,8 +176,14 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
         elif self._summary.refused or not self._summary.complete:
             yield f"{count}: nothing was written", "error"
         elif self._job.undo_dirs:
-            yield f"{count}: the voters were written", "good"
-        elif self._changes:
+            after = f"; {strays} become strays at the next start" if found.strays else ""
+            yield f"{count}: the voters were written{after}", "warning" if after else "good"
+        elif rewrite and rewrite.unaccepted:
+            yield f"{count}: nothing was written; {strays} would become strays", "error"
+            accepted = (shell.option("--accept-loss", one) for one in rewrite.unaccepted_names)
+            command = " ".join([self._job.order.command, "--apply", *accepted])
+            yield f"to accept the loss: {command}", None
+        elif rewrite and rewrite.actions:
             yield f"{count}: nothing was written; add --apply to do it", "warning"
         else:
             yield f"{count}: the voters are already these; nothing to change", "good"
@@ -217,6 +227,11 @@ def _copy(obj: Object) -> Iterator[str]:
         _election(obj),
     ]
     yield f"  {'; '.join(parts)}"
+    if obj["unfinished_bytes"] is not None:
+        yield (
+            f"  an unfinished append of {text.size(obj['unfinished_bytes'])} at byte "
+            f"{obj['unfinished_position']} of the last .log file, which the start cuts off"
+        )
     yield f"  {_voters(obj)}"
     yield from (f"  PROBLEM: {text.escape(problem)}" for problem in obj["problems"])
 
@@ -247,7 +262,9 @@ def _voter(voter: dict[str, Any]) -> str:
     return f"{name}@{'+'.join(ends)}" if ends else name
 
 
-def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
+def _quorum(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> Iterator[str]:
+    """Yield the verdict in lines; `is_ordered` if the run has --voters."""
+    is_compared = len(obj["copies"]) > 1
     yield ""
     if obj["voters"] is not None:
         yield from _agreement(obj)
@@ -255,14 +272,16 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
         yield "voters: unknown"
     if obj["diverging"]:
         yield terminal.paint_stdout(_divergence(obj["diverging"]), "error", settings.color)
-    else:
+    elif is_compared:
         yield "the copies do not contradict each other"
     end, epoch = obj["keep_end_offset"], obj["keep_epoch"]
     yield (
         f"keep the copy of {text.escape(obj['keep'])}, as Raft would elect it: last epoch {epoch}, "
         f"log end {end}"
     )
-    yield from _lost(obj)
+    yield from _lost(obj) if is_compared else ()
+    if obj["strays"]:
+        yield terminal.paint_stdout(_strays(obj["strays"]), "error", settings.color)
     if obj["voters_are_behind"]:
         line = (
             f"NO VOTER has what {text.escape(obj['keep'])} has, which does not vote: the voters "
@@ -273,6 +292,9 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
         yield terminal.paint_stdout(line, "error", settings.color)
     if obj["unknown"]:
         yield terminal.paint_stdout(text.escape(obj["unknown"]), "warning", settings.color)
+    if obj["command"] and not is_ordered:
+        yield "find the missing copies; if they are lost, give the copy to keep other voters:"
+        yield f"  {obj['command']}"
 
 
 def _agreement(obj: Object) -> Iterator[str]:
@@ -304,6 +326,18 @@ def _batch(batch: dict[str, Any] | None) -> str:
         return "nothing"
     span = text.through(batch["base_offset"], batch["last_offset"])
     return f"{span} of epoch {batch['leader_epoch']} (CRC {batch['crc']})"
+
+
+def _strays(strays: list[dict[str, Any]]) -> str:
+    names = [f"{one['topic']}-{one['partition']}" for one in strays]
+    named = ", ".join(map(text.escape, names[:_MOST_NAMED]))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    deleted = any(one["action"] == "delete" for one in strays)
+    outcome = "are DELETED" if deleted else "get names that end in -stray"
+    return (
+        f"{text.count(len(names), 'partition dir')} become strays at a start with this copy, which "
+        f"does not have them, and {outcome}: {named}{more}"
+    )
 
 
 def _lost(obj: Object) -> Iterator[str]:

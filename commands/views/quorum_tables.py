@@ -59,6 +59,10 @@ COPY: Final = Table("copy", "copy of the metadata log", (
            null=_NO_STATE),
     Column("damaged_ranges", Kind.INT64, "damaged ranges; an unfinished append does not count",
            "count", value="batches.damaged_ranges"),
+    Column("unfinished_position", Kind.INT64, "position of an unfinished append in the last .log "
+           "file, which a start cuts off", "bytes", "the log ends with a whole batch"),
+    Column("unfinished_bytes", Kind.INT64, "bytes of the unfinished append", "bytes",
+           "the log ends with a whole batch"),
     Column("problems", Kind.STRINGS, "parts that no controller could read, one line for each part",
            ways=JSON),
 ), note="One copy of the metadata log, up to its first damage.", type="copy",
@@ -71,8 +75,20 @@ LOSS: Final = Table("loss", "copy with batches that the copy to keep lacks", (
     Column("records", Kind.INT64, "records in the batches", "count"),
 ), note="Batches that one copy has and the copy to keep lacks.",
     made_from="logtool.quorum.verdict:CopyLoss")  # fmt: skip
+STRAY: Final = Table("stray", "partition dir that becomes a stray", (
+    Column("node", Kind.INT32, "node id of the log dir", null="not known"),
+    Column("path", Kind.PATH, "the partition dir"),
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("partition", Kind.INT32, "number of the partition"),
+    Column("action", Kind.STRING, "action of the broker; stray: it gives the directory a name that "
+           "ends in -stray; delete: it deletes the directory (before 3.7)",
+           words=("stray", "delete")),
+    Column("reason", Kind.STRING, "reason for the action"),
+), note="A partition dir that the copy to keep does not give to its node.",
+    made_from="logtool.quorum.strays:StrayDir")  # fmt: skip
 _UNKNOWN_VOTERS = "no copy names the voters"
 QUORUM: Final = Table("quorum", "run", (
+    Column("copies", Kind.STRINGS, "names of the given copies", value="labels"),
     Column("voters", Kind.OBJECT, "voters that the copy to keep names",
            null=_UNKNOWN_VOTERS, of=_VOTER,
            many=True),
@@ -105,10 +121,15 @@ QUORUM: Final = Table("quorum", "run", (
            value="keep.log_end"),
     Column("lost", Kind.OBJECT, "batches that other copies have and the copy to keep lacks",
            value="losses", of=LOSS, many=True),
+    Column("strays", Kind.OBJECT, "partition dirs next to the given copies that become strays at a "
+           "start with the copy to keep", of=STRAY, many=True),
     Column("voters_are_behind", Kind.BOOL, "whether a node without a vote has records that no "
            "voter has: the voters were restored, or lost data"),
     Column("unknown", Kind.STRING, "sentence about facts that are not known because copies "
            "are missing", null="nothing"),
+    Column("command", Kind.STRING, "command that gives the copy to keep the voters that are left; "
+           "HOST:PORT stands for an address that no file has",
+           null="a majority of the voters has a copy, or the voters are not known"),
 ), note="The result for all copies together.", type="quorum",
     made_from="logtool.quorum.verdict:Quorum")  # fmt: skip
 REWRITE: Final = Table("rewrite", "change of the voters", (
@@ -122,6 +143,8 @@ REWRITE: Final = Table("rewrite", "change of the voters", (
            "the quorum is static"),
     Column("unclean_partitions", Kind.INT64, "partitions without an in-sync replica; only an "
            "unclean election can give them a leader", "count", value="unclean"),
+    Column("unaccepted", Kind.STRINGS, "partitions that become strays and that no --accept-loss "
+           "names", value="unaccepted_names"),
     Column("settings", Kind.SETTINGS, "settings that the configuration files of all nodes must "
            "have, by key"),
 ), note="The change that --voters makes to the copy to keep; action objects follow if the change "

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from logtool.copies.batches import CopyBatches
+from logtool.copies.batches import CopyBatches, DamagedRange
 from logtool.copies.copy import WholeCopy
 from logtool.copies.copy_readers import read_groups
 from logtool.copies.sources import ListedCopy, find
@@ -102,6 +102,20 @@ class MetadataCopy:
             (table.segment == segment) & (table.position < position)
         )
         return table[before]
+
+    @property
+    def unfinished_position(self) -> int | None:
+        """Return the position of an unfinished append in the last file, which a start cuts off."""
+        return self._unfinished.position if self._unfinished else None
+
+    @property
+    def unfinished_bytes(self) -> int | None:
+        """Return the length of this append in bytes; None without one."""
+        return self._unfinished.length if self._unfinished else None
+
+    @property
+    def _unfinished(self) -> DamagedRange | None:
+        return next((one for one in self.batches.damages if one.tail), None)
 
     @property
     def is_whole(self) -> bool:

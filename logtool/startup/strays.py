@@ -13,6 +13,7 @@ Source: ``BrokerMetadataPublisher.findStrayPartitions``, ``UnifiedLog.assignTopi
 ``LogManager.isStrayKraftReplica`` (3.7, 3.9), ``LogManager.isStrayReplica`` (4.3).
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from logtool.checks.broker_dirs import WITH_STRAYS
@@ -21,6 +22,9 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import OF_TODAY
 from logtool.node.identity import topic_id_of
 from logtool.node.node import Node
+
+GONE = frozenset({"stray", "delete"})
+"""Actions after which the broker no longer has the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,16 @@ def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome 
     if holder:
         return StrayOutcome("keep", f"stays, but only because {holder} has no topic id: {why}")
     return StrayOutcome("delete", f"is deleted with all its records: {why}")
+
+
+def gone(node: Node) -> Iterator[tuple[Path, PartitionDirectory, StrayOutcome]]:
+    """Yield the logs in use that the start of a node puts aside or deletes as strays."""
+    for one in node.log_dirs:
+        for path, directory in one.root.partitions:
+            if directory.kind in OF_TODAY and node.is_stray(path, directory):
+                outcome = fate(node, path, directory)
+                if outcome and outcome.action in GONE:
+                    yield path, directory, outcome
 
 
 def _id_by_name(node: Node, directory: PartitionDirectory) -> str | None:
