@@ -29,7 +29,8 @@ VOLUME: Final = Table("volume", "volume of a node", (
     Column("metadata_epoch", Kind.INT32, "leader epoch of the last record of its metadata log",
            null=_NO_LOG),
     Column("metadata_timestamp_ms", Kind.INT64, "time of the last record of its metadata log, by "
-           "the clock of the controller", "ms", _NO_LOG, value="metadata_ms"),
+           "the clock of the controller", "ms", f"{_NO_LOG}, or the log has no time",
+           value="metadata_ms"),
     Column("ahead_of", Kind.NUMBERS, "node ids of the controllers that may win the election and "
            "end before its newest snapshot of the metadata log"),
 ), note="One volume: a log dir that was given, or one that a node of the cluster lacks.",
@@ -147,7 +148,7 @@ STEP: Final = Table("step", "step of the start", (
     Column("starts", Kind.NUMBERS, "nodes that the step starts"),
 ), note="One step of the start that loses least.", type="step",
     made_from="logtool.cluster.steps:Step")  # fmt: skip
-_NO_TIME = "no volume has a metadata log that can be read"
+_NO_TIME = "no volume has a metadata log that can be read and has a time"
 VERDICT: Final = Table("cluster", "run", (
     Column("start", Kind.STRING, "start: in any order; in-order: by the steps; do-not-start: mend "
            "volumes, nodes or controllers first", words=("start", "in-order", "do-not-start")),

@@ -89,7 +89,8 @@ class Volume:
     """End of its metadata log; None without one."""
     metadata_epoch: int | None = None
     metadata_ms: int | None = None
-    """Time of the last record of its metadata log, by the clock of the controller, in ms."""
+    """Time of the last record of its metadata log, by the clock of the controller, in ms; None if
+    the log has no time (-1 or 0)."""
     ahead_of: tuple[int, ...] = ()
     """Controllers that may win the election and do not come as far as its newest snapshot."""
 
@@ -243,7 +244,7 @@ def _volume(one: GivenVolume, state: AuditedDir | None, image: MetadataImage | N
         kafka=releases.text(shown) if shown else None,
         metadata_end=one.image.offset if one.image else None,
         metadata_epoch=one.image.epoch if one.image else None,
-        metadata_ms=one.image.timestamp_ms if one.image and one.image.timestamp_ms >= 0 else None,
+        metadata_ms=one.image.timestamp_ms if one.image and one.image.timestamp_ms > 0 else None,
     )
 
 

@@ -5,7 +5,9 @@ import shutil
 import subprocess
 
 import pytest
+from crc32c import crc32c
 from damage import flip
+from metadata_logs import log_dir, voters_batch
 
 from logtool.apply import outside
 
@@ -220,6 +222,18 @@ def test_a_damaged_replica_is_filled_before_the_start(run, changed):
     assert run(*shlex.split(fill["command"])[1:]).status == 0
     (verdict,) = run(*chosen).of_type("cluster")
     assert (verdict["start"], verdict["repairs"]) == ("start", 0)
+
+
+@pytest.mark.parametrize("time", [-1, 0])
+def test_a_metadata_log_without_a_time_gives_no_time(run, tmp_path, time):
+    batch = bytearray(voters_batch(0, (1,)))
+    batch[27:43] = 2 * time.to_bytes(8, "big", signed=True)
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    result = run("cluster", "-f", "ndjson", log_dir(tmp_path, 1, bytes(batch)))
+    (volume,) = result.of_type("volume")
+    assert (volume["metadata_end_offset"], volume["metadata_timestamp_ms"]) == (2, None)
+    (verdict,) = result.of_type("cluster")
+    assert (verdict["first_timestamp_ms"], verdict["spread_ms"]) == (None, None)
 
 
 def test_a_partition_dir_is_no_volume(run, changed):
