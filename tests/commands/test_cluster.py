@@ -224,6 +224,53 @@ def test_a_damaged_replica_is_filled_before_the_start(run, changed):
     assert (verdict["start"], verdict["repairs"]) == ("start", 0)
 
 
+def test_a_volume_that_takes_no_part_fills_a_damaged_replica(run, changed, tmp_path):
+    double = tmp_path / "double"
+    shutil.copytree(changed[2], double)
+    shutil.rmtree(changed[1] / "replica.in-sync-0")
+    log = max((changed[2] / "replica.in-sync-0").glob("*.log"))
+    sound = log.read_bytes()
+    log.write_bytes(flip(sound, len(sound) // 2))
+    chosen = ("cluster", "-f", "ndjson", "--topic", "replica.in-sync", *changed, double)
+    result = run(*chosen)
+    (doubled,) = (one for one in result.of_type("volume") if one["status"] == "doubled")
+    assert (doubled["path"], doubled["double_of"]) == (str(double), str(changed[2]))
+    (verdict,) = result.of_type("cluster")
+    assert (result.status, verdict["repairs"]) == (1, 1)
+    # The double has what the log has lost.
+    assert partitions(result)["replica.in-sync"]["nowhere"] == 0
+    commands = [shlex.split(one["command"] or "") for one in result.of_type("step")]
+    assert ["logtool", "diff", str(changed[2]), str(double)] in commands
+    (fill,) = (one for one in commands if "--fill-from" in one)
+    assert str(double / "replica.in-sync-0") in fill
+    assert run(*fill[1:]).status == 0
+    assert log.read_bytes() == sound
+    (verdict,) = run(*chosen).of_type("cluster")
+    assert verdict["repairs"] == 0
+
+
+def test_a_copy_that_becomes_a_stray_fills_a_damaged_replica(run, changed):
+    # By the metadata log no replica is on node 7.
+    meta = changed[1] / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=2", "node.id=7"))
+    log = max((changed[2] / "replica.in-sync-0").glob("*.log"))
+    log.write_bytes(flip(log.read_bytes(), log.stat().st_size // 2))
+    result = run("cluster", "-f", "ndjson", "--topic", "replica.in-sync", *changed)
+    assert partitions(result)["replica.in-sync"]["strays"] == [7]
+    (fill,) = (one for one in result.of_type("step") if "--fill-from" in (one["command"] or ""))
+    assert str(changed[1] / "replica.in-sync-0") in shlex.split(fill["command"])
+
+
+def test_logs_that_no_start_reads_lead_to_verify(run, copy_of):
+    home = copy_of("4.3.1/running")
+    result = run("cluster", "-f", "ndjson", home)
+    (verdict,) = result.of_type("cluster")
+    assert verdict["unread_bytes"] > 0
+    assert shlex.split(verdict["verify"]) == ["logtool", "verify", str(home)]
+    (summary,) = result.of_type("summary")
+    assert summary["next"] == [verdict["verify"]]
+
+
 @pytest.mark.parametrize("time", [-1, 0])
 def test_a_metadata_log_without_a_time_gives_no_time(run, tmp_path, time):
     batch = bytearray(voters_batch(0, (1,)))
