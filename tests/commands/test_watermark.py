@@ -7,6 +7,8 @@ import pytest
 from answers import last_line, numbers
 from damage import remove_file
 
+from logtool.commands.printing import terminal
+
 FORMATS = ("table", "json", "ndjson", "csv", "tsv", "markdown")
 
 
@@ -289,3 +291,13 @@ def test_a_lost_beginning_is_counted_by_its_finding(run, copy_of):
     lost = finding["last_offset"] - finding["first_offset"] + 1
     assert (result.status, finding["code"]) == (1, "log/beginning-absent")
     assert numbers(last_line(run("watermark", "--topic", "small-segments", home))) == [1, lost]
+
+
+def test_a_narrow_table_of_findings_shows_their_messages(run, copy_of, monkeypatch):
+    monkeypatch.setattr(terminal, "width_of", lambda _, *, wide: None if wide else 80)
+    home = copy_of("4.3.1/clean")
+    path = home / "replication-offset-checkpoint"
+    path.write_text(path.read_text().replace("codec-gzip 0 300", "codec-gzip 0 311"))
+    lines = run("watermark", "--topic", "codec-gzip", home).lines
+    titles = next(line.split() for line in lines if "code " in line)
+    assert {"code", "path", "message"} <= {*titles}
