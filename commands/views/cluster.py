@@ -187,8 +187,8 @@ def _controllers(obj: Object) -> str:
 
 
 def _partition(obj: Object) -> str:
-    nobody = "none without an unclean election" if obj["leaders"] else "none"
-    elected = " or ".join(map(str, obj["elected"])) or nobody
+    no_one = "none without an unclean election" if obj["leaders"] else "none"
+    elected = " or ".join(map(str, obj["elected"])) or no_one
     lines = [f"{text.escape(obj['topic'])}-{obj['partition']}: elected: {elected}"]
     if obj["may_be_leaderless"]:
         lines[0] += ", or none"

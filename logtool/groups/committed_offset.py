@@ -63,7 +63,7 @@ class CommittedOffset:
     expired: bool
     """True if it may be removed: it has expired, and no transaction holds a newer commit."""
     current_topic_id: str | None = None
-    """Id of the topic that has this name now; None if it is not known, or there is none."""
+    """Id of the topic that has this name now; None if it is not known, or no topic has it."""
 
     @property
     def lag(self) -> int | None:
