@@ -95,6 +95,7 @@ def steps(
         *_repairs(partitions),
         *_refusals(refusals),
         *_quorum(controllers),
+        *_strays(partitions, controllers),
         *saving,
         *_start(volumes, controllers, order),
     ]
@@ -185,6 +186,19 @@ def _quorum(controllers: Controllers | None) -> Iterator[Step]:
         )
     elif controllers.quorum.is_grave:
         yield _draft("look at the copies of the metadata log first", controllers.command)
+
+
+def _strays(
+    partitions: Iterable[PartitionOutlook], controllers: Controllers | None
+) -> Iterator[Step]:
+    """Yield a step if copies become strays, because the metadata log does not have them."""
+    count = sum(len(one.strays) for one in partitions)
+    if count and controllers:
+        yield _draft(
+            f"look for a metadata log that has {wording.count(count, 'partition dir')}: with the "
+            f"one of node {controllers.leader.node} they get names that end in -stray",
+            controllers.command,
+        )
 
 
 def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> Iterator[Step]:
