@@ -191,8 +191,11 @@ def _quorum(controllers: Controllers | None) -> Iterator[Step]:
 def _strays(
     partitions: Iterable[PartitionOutlook], controllers: Controllers | None
 ) -> Iterator[Step]:
-    """Yield a step if copies become strays, because the metadata log does not have them."""
-    count = sum(len(one.strays) for one in partitions)
+    """Yield a step if copies become strays, because the metadata log does not have them.
+
+    A topic that was made again, or a copy without a topic id, is no sign of an old metadata log.
+    """
+    count = sum(len(one.strays) for one in partitions if one.topic_id is None)
     if count and controllers:
         yield _draft(
             f"look for a metadata log that has {wording.count(count, 'partition dir')}: with the "

@@ -13,7 +13,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.inputs import PathKind
 from logtool.metadata import image as metadata_image
-from logtool.node.identity import identify
+from logtool.node.identity import identify, topic_id_of
 from logtool.node.node import Node
 from logtool.quorum.copy import MetadataCopy
 from logtool.startup import strays
@@ -52,6 +52,8 @@ def strays_with(keep: MetadataCopy, copies: Sequence[MetadataCopy]) -> Iterator[
             identity = replace(identity, given_node=copy.node)
         node = Node([identity], None, fetched=image)
         for path, directory, outcome in strays.gone(node):
+            if topic_id_of(path) is None and strays.id_by_name(node, directory):
+                continue  # killed before it wrote the topic id: no metadata log would change that
             yield StrayDir(
                 node=node.node_id,
                 path=path,

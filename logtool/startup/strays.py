@@ -46,7 +46,7 @@ def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome 
     if node.kafka >= WITH_STRAYS:
         return StrayOutcome("stray", f"gets a name that ends in {DirectoryKind.STRAY}: {why}")
     if topic_id is None:
-        adopted = _id_by_name(node, directory)
+        adopted = id_by_name(node, directory)
         if adopted:
             text = f"gets a partition.metadata with {adopted}, the id that {known} gives to it"
             return StrayOutcome("adopt", text)
@@ -71,7 +71,7 @@ def gone(node: Node) -> Iterator[tuple[Path, PartitionDirectory, StrayOutcome]]:
                     yield path, directory, outcome
 
 
-def _id_by_name(node: Node, directory: PartitionDirectory) -> str | None:
+def id_by_name(node: Node, directory: PartitionDirectory) -> str | None:
     """Return the topic id of the name, if the metadata log gives the partition to the node."""
     image, node_id = node.image, node.node_id
     if not image or node_id is None or directory.kind is not DirectoryKind.LIVE:
@@ -91,7 +91,7 @@ def _without_any_id(node: Node) -> Path | None:
             if directory.kind in OF_TODAY
             and node.is_stray(path, directory)
             and topic_id_of(path) is None
-            and not _id_by_name(node, directory)
+            and not id_by_name(node, directory)
         ),
         None,
     )

@@ -117,6 +117,15 @@ def test_without_the_controller_no_controller_is_elected(run, nodes):
     assert verdict["start"] == "do-not-start"
 
 
+def test_strays_of_an_old_metadata_log_lead_to_a_newer_one(run, tmp_path):
+    home = log_dir(tmp_path, 1, voters_batch(0, (1,)))
+    (home / "orders-0").mkdir()
+    result = run("cluster", "-f", "ndjson", home)
+    assert partitions(result)["orders"]["strays"] == [1]
+    (controllers,) = result.of_type("controllers")
+    assert controllers["command"] in [one["command"] for one in result.of_type("step")]
+
+
 def test_without_a_majority_a_step_gives_the_copy_other_voters(run, tmp_path):
     home = log_dir(tmp_path, 1, voters_batch(0, (1, 2, 3)))
     result = run("cluster", "-f", "ndjson", home)
@@ -180,8 +189,6 @@ def test_a_topic_that_was_made_again_becomes_a_stray(run, changed):
     (other,) = result.of_type("other-topic")
     assert (other["topic"], other["topic_id"], other["nodes"]) == ("replica.in-sync", old, [3])
     assert other["image_id"] == found["topic_id"]
-    (controllers,) = result.of_type("controllers")
-    assert controllers["command"] in [one["command"] for one in result.of_type("step")]
 
 
 def test_a_node_in_sync_without_a_copy_may_lead_with_an_empty_log(run, changed):

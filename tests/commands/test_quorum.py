@@ -173,6 +173,20 @@ def test_a_partition_that_the_kept_copy_has_is_no_stray(run, tmp_path):
     assert result.status == 1
 
 
+@pytest.mark.parametrize(("replica", "strays"), [(1, []), (2, ["orders"])])
+def test_a_dir_without_a_topic_id_is_judged_by_its_name(run, tmp_path, replica, strays):
+    batch = data(
+        2, metadata_records.topic("orders", TOPIC),
+        metadata_records.partition(TOPIC, 0, (replica,), replica),
+    )  # fmt: skip
+    home = log_dir(tmp_path, 1, voters_batch(0, (1,)), batch)
+    (home / "orders-0").mkdir()
+    result = run("quorum", "-f", "ndjson", home)
+    (verdict,) = result.of_type("quorum")
+    assert [one["topic"] for one in verdict["strays"]] == strays
+    assert result.status == bool(strays)
+
+
 def test_too_few_copies_lead_to_the_command_for_other_voters(run, tmp_path):
     home = log_dir(tmp_path, 1, BEGIN)
     result = run("quorum", "--json", home)
