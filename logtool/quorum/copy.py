@@ -12,7 +12,7 @@ from logtool.copies.batches import CopyBatches, DamagedRange
 from logtool.copies.copy import WholeCopy
 from logtool.copies.copy_readers import read_groups
 from logtool.copies.sources import ListedCopy, find
-from logtool.disk import files
+from logtool.disk import files, shell
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError
 from logtool.formats import control_record, names, wording
@@ -74,6 +74,12 @@ class MetadataCopy:
     def node(self) -> int | None:
         """Return the id of the node that has the copy; None if it is not known."""
         return self.batches.node
+
+    @property
+    def argument(self) -> str:
+        """Return the copy as an argument of a command, with its node id if no file has the id."""
+        named = self.meta is None and self.node is not None
+        return shell.quote(f"{self.node}={self.path}") if named else shell.path(self.path)
 
     @property
     def directory_id(self) -> str | None:

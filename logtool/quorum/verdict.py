@@ -149,7 +149,7 @@ class Quorum:
         }
         ends.setdefault("ID" if self.keep.node is None else str(self.keep.node), None)
         voters = ",".join(f"{node}@{end or 'HOST:PORT'}" for node, end in ends.items())
-        paths = (shell.path(one.path) for one in self.copies)
+        paths = (one.argument for one in self.copies)
         return " ".join(["logtool quorum --voters", shell.quote(voters), *paths])
 
     @property

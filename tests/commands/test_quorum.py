@@ -202,6 +202,13 @@ def test_too_few_copies_lead_to_the_command_for_other_voters(run, tmp_path):
     assert shlex.split(of_observer["command"])[3] == "4@HOST:PORT"
 
 
+def test_the_command_names_the_node_where_no_file_does(run, tmp_path):
+    home = log_dir(tmp_path, 1, BEGIN)
+    (home / "meta.properties").unlink()
+    (verdict,) = run("quorum", "-f", "ndjson", f"1={home}").of_type("quorum")
+    assert shlex.split(verdict["command"])[-1] == f"1={home / '__cluster_metadata-0'}"
+
+
 def test_no_command_with_a_majority(run, three):
     _, verdict, _ = verdict_of(run, *three)
     assert verdict["command"] is None
