@@ -85,15 +85,21 @@ def cluster(
       loses              such a leader lacks acknowledged records
       leaderless         only an unclean election can give the partition a leader
       may-be-leaderless  the last replica in sync may be on a volume that is absent
-      stray              copies get names that end in -stray: their topic id is not in the image
+      stray              copies get names that end in -stray: the metadata log of the controllers
+                         does not have their topic id
       no-copy            no volume has a copy
 
-    The image is that of the controller with the longest metadata log that may win the election (see
-    --controller); brokers fetch it before they load their partitions. After a stop of all nodes,
-    controllers take all brokers out of the ISR one by one and keep the last one, so that any
-    replica in sync may lead, also one whose volume is older than the others. With eligible leader
-    replicas (KIP-966) the last leader is elected by itself only once all eligible replicas came
-    back. A replica in sync without a copy begins with an empty log, and may lead with it.
+    Brokers fetch the metadata log of the controller that wins the election before they load their
+    partitions: of those that may win, the one with the longest metadata log (see --controller).
+    After a stop of all nodes, controllers take all brokers out of the ISR one by one and keep the
+    last one, so that any replica in sync may lead, also one whose volume is older than the others.
+    With eligible leader replicas (KIP-966) the last leader is elected by itself only once all
+    eligible replicas came back. A replica in sync without a copy begins with an empty log, and may
+    lead with it.
+
+    Logs below the recovery points are not read, because no start reads them: 'logtool verify'
+    checks them. Where a start cuts sound records behind damage, the steps fill the replica from
+    another given volume, also from one that is doubled or whose copy becomes a stray.
 
     Exit status:
       0    complete: the nodes may start in any order, and nothing is lost

@@ -43,7 +43,8 @@ class Ordered:
         typer.Option(
             "--accept-loss",
             metavar="TOPIC-PARTITION",
-            help="Accept that this partition has no replica after the change; repeatable.",
+            help="Accept that this partition has no replica after the change, or that its "
+            "directory becomes a stray; repeatable.",
         ),
     ] = None
     undo_dir: options.UndoDir = None
@@ -90,8 +91,10 @@ def quorum(
     voter then elects itself. In a static quorum, it writes only quorum-state; you also have to
     change controller.quorum.voters. Start the node with this copy first.
 
-    The command refuses if a partition would have no replica left (see --accept-loss), if the copy
-    to keep does not belong to a voter, or if a log is damaged.
+    The command refuses if a partition would have no replica left, or if a partition dir next to a
+    given copy would become a stray because the copy to keep does not have the partition (see
+    --accept-loss). It also refuses if the copy to keep is damaged or does not belong to a voter. An
+    unfinished append at the end is no damage: the change cuts it off.
 
     Voters that were removed must never start again on their old directories: together they may be a
     majority that does not know of this change. Format their directories with 'kafka-storage.sh
@@ -102,7 +105,7 @@ def quorum(
       0    complete: the copies agree and include a majority of the voters; with --voters: nothing
            to do, or with --apply: done
       1    copies diverge, are damaged, belong to several clusters, or are fewer than a
-           majority; with --voters: something to do
+           majority; partition dirs become strays; with --voters: something to do
       2
       4    incomplete: an input could not be read, or contains no metadata log; nothing was written
       5    refused: the change would not be safe, or a broker holds the log dir

@@ -92,12 +92,19 @@ def watermark(
       logtool watermark 1=/mnt/a/data 2=/mnt/b/data 3=/mnt/c/data --topic orders
       logtool watermark --leader 3 -f markdown /mnt/*/kafka
 
+    Losses of a replica:
+
+      acknowledged_gone  offsets below the checkpointed high watermark that its log no longer has
+      lost_records       sound records that the broker cuts when it loads the log
+
     Comparing replicas:
 
       expected_high_watermark  lowest log end offset of the in-sync replicas, to which the high
                                watermark would rise
       furthest                 the replica with the newest leader epoch, then with the highest log
                                end offset
+      not_given                replicas in the metadata log of which no copy was given; a result
+                               without them rests on the given copies alone
       truncation               offsets at which each replica would be cut: by high watermark (before
                                Kafka 0.11), and by leader epoch (since 0.11)
       acknowledged_lost        committed offsets of a follower that the leader does not have

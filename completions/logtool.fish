@@ -1114,7 +1114,7 @@ complete -c logtool -n '__fish_seen_subcommand_from quorum' -l null -d 'The path
 complete -c logtool -n '__fish_seen_subcommand_from quorum' -l broker-config -r -F -d 'Configuration file of the broker, such as server.properties. If PATH is not given, logtool uses the log dirs in the file. For an option that is not given, it uses the corresponding setting, if the file has one. One line on standard error shows the settings that logtool took from the file.'
 complete -c logtool -n '__fish_seen_subcommand_from quorum' -l voters -x -d 'New voters as ID@HOST:PORT,..., or as ID-DIRECTORYID@HOST:PORT if the meta.properties of a voter is in none of the DIRs.'
 complete -c logtool -n '__fish_seen_subcommand_from quorum' -l apply -d 'Make the changes. Without this option, only show them.'
-complete -c logtool -n '__fish_seen_subcommand_from quorum' -l accept-loss -x -d 'Accept that this partition has no replica after the change; repeatable.'
+complete -c logtool -n '__fish_seen_subcommand_from quorum' -l accept-loss -x -d 'Accept that this partition has no replica after the change, or that its directory becomes a stray; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from quorum' -l undo-dir -r -F -d 'Directory for the data that \'logtool undo\' needs. Default: a new directory next to the log dir.'
 complete -c logtool -n '__fish_seen_subcommand_from quorum' -s j -l jobs -x -d 'Number of threads. Default: one for each processor.'
 complete -c logtool -n '__fish_seen_subcommand_from quorum' -l max-rate -x -d 'Read at most SIZE per second (for example 200M), all threads together.'

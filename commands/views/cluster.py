@@ -82,6 +82,8 @@ class ClusterPrinter(Printer[Found | ClusterVerdict]):
         obj = DOCUMENT.row(item)
         if isinstance(item, ClusterVerdict):
             self._verdict = item
+            if item.verify:
+                self._report.summary.next.setdefault(item.verify)
         if self._table and obj.get("status") == "in-order" and not self._report.settings.verbose:
             self._in_order += 1
             if self._in_order > _MOST_PARTITIONS:
@@ -120,8 +122,15 @@ class ClusterPrinter(Printer[Found | ClusterVerdict]):
             replicas = text.count(found.repairs, "damaged replica")
             parts.append(f"another volume can fill {replicas}")
         summary = self._report.summary
+        if found.verify:
+            yield (
+                f"below the recovery points, {text.size(found.unread_bytes)} of logs were not read "
+                f"and may be damaged; to check them: {found.verify}",
+                "warning",
+            )
         if not (parts or summary.severities or summary.unreadable):
-            parts = ["no volume lacks what another one has"]
+            where = " above the recovery points" if found.verify else ""
+            parts = [f"no volume lacks what another one has{where}"]
         count = text.count(found.partitions, "partition")
         line = f"{text.state(summary)}{count}: {'; '.join([words[found.start], *parts])}"
         yield line, "good" if found.is_calm else "error"
@@ -148,8 +157,8 @@ def _volume(obj: Object) -> str:
     parts.append(text.count(obj["partitions"], "partition"))
     if obj["metadata_end_offset"] is not None:
         moment = obj["metadata_timestamp_ms"]
-        when = "" if moment is None else f" of {shown(moment)}"
-        parts.append(f"metadata log to {obj['metadata_end_offset']}{when}")
+        when = "" if moment is None else f" ({shown(moment)})"
+        parts.append(f"metadata log ends at {obj['metadata_end_offset']}{when}")
     if obj["clean"] is not None:
         parts.append("stopped cleanly" if obj["clean"] else "not stopped cleanly")
     line = ", ".join(parts)
@@ -167,16 +176,19 @@ def _controllers(obj: Object) -> str:
         lines.append(f"  may win the election: {', '.join(map(str, obj['may_win']))}")
     behind = f", {text.count(obj['behind'], 'offset')} behind the longest" if obj["behind"] else ""
     lines.append(
-        f"  image of node {obj['node']}: metadata log to {obj['log_end_offset']}, epoch "
-        f"{obj['last_epoch']}{behind}"
+        f"  metadata log of node {obj['node']}, which the brokers get, ends at "
+        f"{obj['log_end_offset']}, epoch {obj['last_epoch']}{behind}"
     )
     if obj["problem"]:
-        lines.append(f"  the image is not known to its end: {text.escape(obj['problem'])}")
+        lines.append(
+            f"  this metadata log cannot be read to its end: {text.escape(obj['problem'])}"
+        )
     return "\n".join(lines)
 
 
 def _partition(obj: Object) -> str:
-    elected = " or ".join(map(str, obj["elected"])) or "no one without a request"
+    no_one = "none without an unclean election" if obj["leaders"] else "none"
+    elected = " or ".join(map(str, obj["elected"])) or no_one
     lines = [f"{text.escape(obj['topic'])}-{obj['partition']}: elected: {elected}"]
     if obj["may_be_leaderless"]:
         lines[0] += ", or none"
@@ -217,12 +229,11 @@ def _other_topic(obj: Object) -> str:
     nodes = ", ".join(map(str, obj["nodes"]))
     name = text.escape(obj["topic"])
     line = f"topic {name} on {nodes} has topic id {obj['topic_id']}"
-    line += (
-        f", the image has {obj['image_id']}" if obj["image_id"] else ", the image has no such topic"
-    )
+    other = f"topic id {obj['image_id']}" if obj["image_id"] else "no topic of this name"
+    line += f", the metadata log of the controllers has {other}"
     if obj["removed_offset"] is not None:
-        return f"{line}: it was deleted at offset {obj['removed_offset']} of the metadata log"
-    return f"{line}: it was deleted before, or created after what the image covers"
+        return f"{line}: it was deleted at offset {obj['removed_offset']}"
+    return f"{line}: it was deleted before, or created after the end of that log"
 
 
 def _ahead(obj: Object) -> str:

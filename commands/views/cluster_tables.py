@@ -14,6 +14,8 @@ VOLUME: Final = Table("volume", "volume of a node", (
         "online", "cordoned", "offline", "absent", "unregistered", "metadata", "unidentified",
         "unknown", "other-cluster", "swapped", "doubled", "moved", "ahead")),
     Column("detail", Kind.STRING, "reason of the state", null="the state says all"),
+    Column("double_of", Kind.PATH, "volume of the same node that is judged in its place",
+           null="the state is not doubled"),
     Column("given_node", Kind.INT32, "node id on the command line", null="no id was given"),
     Column("node", Kind.INT32, "node id in meta.properties, or of the node that lacks the volume",
            null="there is no meta.properties, or it has no such line"),
@@ -29,7 +31,8 @@ VOLUME: Final = Table("volume", "volume of a node", (
     Column("metadata_epoch", Kind.INT32, "leader epoch of the last record of its metadata log",
            null=_NO_LOG),
     Column("metadata_timestamp_ms", Kind.INT64, "time of the last record of its metadata log, by "
-           "the clock of the controller", "ms", _NO_LOG, value="metadata_ms"),
+           "the clock of the controller", "ms", f"{_NO_LOG}, or the log has no time",
+           value="metadata_ms"),
     Column("ahead_of", Kind.NUMBERS, "node ids of the controllers that may win the election and "
            "end before its newest snapshot of the metadata log"),
 ), note="One volume: a log dir that was given, or one that a node of the cluster lacks.",
@@ -43,8 +46,8 @@ CONTROLLERS: Final = Table("controllers", "run", (
     Column("may_win", Kind.NODES, "node ids of the voters that a majority of the given voters may "
            "elect, the one with the longest metadata log first", value="nodes"),
     Column("is_sure", Kind.BOOL, "whether the metadata logs of all that may win have the same end"),
-    Column("node", Kind.INT32, "node id of the copy whose image counts for all that follows",
-           null="not known", value="leader.node"),
+    Column("node", Kind.INT32, "node id of the copy that the brokers get, which counts for all "
+           "that follows", null="not known", value="leader.node"),
     Column("path", Kind.PATH, "directory of this copy", value="leader.path"),
     offset("log_end_offset", "end of this copy", value="leader.log_end"),
     Column("last_epoch", Kind.INT32, "leader epoch of the last batch of this copy",
@@ -53,7 +56,7 @@ CONTROLLERS: Final = Table("controllers", "run", (
           "broker"),
     offset("diverges_at", "first offset at which two copies diverge", "no two copies diverge",
            "quorum.diverges_at"),
-    Column("problem", Kind.STRING, "why the image is not known to its end", null="it is known",
+    Column("problem", Kind.STRING, "why this copy cannot be read to its end", null="it can be read",
            value="unread"),
     Column("command", Kind.STRING, "command that compares the copies in full"),
 ), note="The election of a controller among the given copies of the metadata log.",
@@ -93,13 +96,13 @@ _LEADER = Table("leader", "replica that may lead", (
 PARTITION: Final = Table("partition", "partition", (
     Column("topic", Kind.STRING, "name of the topic"),
     Column("partition", Kind.INT32, "number of the partition"),
-    Column("topic_id", Kind.STRING, "topic id in the image",
-           null="the image does not have the partition"),
+    Column("topic_id", Kind.STRING, "topic id in the metadata log of the controllers",
+           null="that log does not have the partition"),
     Column("status", Kind.STRING, "the gravest that may happen", words=(
         "in-order", "may-lose", "loses", "leaderless", "may-be-leaderless", "stray", "no-copy")),
-    Column("image_leader", Kind.INT32, "leader in the image", null="the image has no leader"),
-    Column("in_sync", Kind.NUMBERS, "node ids of the replicas in sync in the image"),
-    Column("eligible", Kind.NUMBERS, "node ids of the eligible leader replicas in the image"),
+    Column("image_leader", Kind.INT32, "leader in that log", null="that log has no leader"),
+    Column("in_sync", Kind.NUMBERS, "node ids of the replicas in sync in that log"),
+    Column("eligible", Kind.NUMBERS, "node ids of the eligible leader replicas in that log"),
     Column("elected", Kind.NODES, "nodes that controllers may elect without a request of a person",
            value="elected_nodes"),
     Column("may_be_leaderless", Kind.BOOL, "whether the last node in sync may be one without a "
@@ -116,13 +119,14 @@ PARTITION: Final = Table("partition", "partition", (
     count("nowhere", "acknowledged offsets that no copy has"),
 ), note="One partition at the start. End offsets and high watermarks are exclusive.",
     type="partition", made_from="logtool.cluster.partitions:PartitionOutlook")  # fmt: skip
-OTHER_TOPIC: Final = Table("other-topic", "topic id that the image does not have", (
+OTHER_TOPIC: Final = Table("other-topic", "topic id that the metadata log does not have", (
     Column("topic", Kind.STRING, "name of the topic"),
     Column("topic_id", Kind.STRING, "topic id in partition.metadata"),
-    Column("image_id", Kind.STRING, "topic id of this name in the image",
-           null="the image has no topic of this name"),
+    Column("image_id", Kind.STRING, "topic id of this name in the metadata log of the "
+           "controllers",
+           null="that log has no topic of this name"),
     Column("nodes", Kind.NUMBERS, "nodes with partitions of this topic id"),
-    offset("removed_offset", "offset of the record that removed the topic", "the image has no such "
+    offset("removed_offset", "offset of the record that removed the topic", "that log has no such "
            "record: the topic was removed before its snapshot, or created after its end"),
 ), note="A topic that was deleted, made again or created between the copies.", type="other-topic",
     made_from="logtool.cluster.partitions:OtherTopic")  # fmt: skip
@@ -147,7 +151,7 @@ STEP: Final = Table("step", "step of the start", (
     Column("starts", Kind.NUMBERS, "nodes that the step starts"),
 ), note="One step of the start that loses least.", type="step",
     made_from="logtool.cluster.steps:Step")  # fmt: skip
-_NO_TIME = "no volume has a metadata log that can be read"
+_NO_TIME = "no volume has a metadata log that can be read and has a time"
 VERDICT: Final = Table("cluster", "run", (
     Column("start", Kind.STRING, "start: in any order; in-order: by the steps; do-not-start: mend "
            "volumes, nodes or controllers first", words=("start", "in-order", "do-not-start")),
@@ -165,6 +169,10 @@ VERDICT: Final = Table("cluster", "run", (
     count("strays", "directories that become strays"),
     count("ahead_offsets", "committed offsets of groups ahead of a leader that may be elected"),
     count("repairs", "damaged replicas that another volume can fill before the start"),
+    Column("unread_bytes", Kind.INT64, "bytes of logs below the recovery points; no start reads "
+           "them, and this command does not look for damage in them", "bytes"),
+    Column("verify", Kind.STRING, "command that checks these logs",
+           null="the start reads all logs"),
 ), note="The outcome for the cluster as a whole.", type="cluster",
     made_from="logtool.cluster.run:ClusterVerdict")  # fmt: skip
 DOCUMENT: Final = Document(

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
@@ -11,6 +11,7 @@ from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views import actions
+from logtool.commands.views.quorum_tables import COPY, DOCUMENT
 from logtool.disk import shell
 from logtool.errors import RefusedError, UnreadableError, UnwritableError, UsageError
 from logtool.exits import Exit
@@ -20,141 +21,14 @@ from logtool.quorum.run import Found, Inquiry, Order
 from logtool.quorum.verdict import Quorum
 from logtool.quorum.voters import Voter, parse_named
 from logtool.running.summary import ActionSummary
-from logtool.schemas.columns import JSON, Column, Kind, Table, Way
-from logtool.schemas.document import Document
-from logtool.schemas.printed import ACTION, PAIR, UNDO
+from logtool.schemas.columns import Way
+from logtool.schemas.printed import ACTION
 
-_ENDPOINT = Table("endpoint", "address of a voter", (
-    Column("listener", Kind.STRING, "name of the listener"),
-    Column("host", Kind.STRING, "host name or IP address"),
-    Column("port", Kind.INT32, "port"),
-), made_from="logtool.quorum.voters:Endpoint")  # fmt: skip
-_VOTER = Table("voter", "voter of a metadata quorum", (
-    Column("node", Kind.INT32, "node id"),
-    Column("directory_id", Kind.STRING, "id of the log dir with the metadata log",
-           null="the quorum is static"),
-    Column("endpoints", Kind.OBJECT, "addresses of the voter; in a static quorum only "
-           "controller.quorum.voters gives them", of=_ENDPOINT, many=True),
-), note="A node that votes.", made_from="logtool.quorum.voters:Voter")  # fmt: skip
-_NO_VOTERS = "nothing in the copy names the voters"
-_NO_STATE = "the copy has no quorum-state, or quorum-state has no such field"
-COPY: Final = Table("copy", "copy of the metadata log", (
-    Column("copy", Kind.STRING, "name of the copy: node id, or the path if the id is not known or "
-           "not unique", value="label"),
-    Column("node", Kind.INT32, "id of the node of the copy", null="not known"),
-    Column("role", Kind.STRING, "whether the node is one of the voters that the copy names",
-           null="the node or the voters are not known", words=("voter", "observer")),
-    Column("path", Kind.PATH, "the directory of the metadata log"),
-    Column("cluster_id", Kind.STRING, "cluster id in meta.properties",
-           null="there is no meta.properties, or it has no such line"),
-    Column("directory_id", Kind.STRING, "id of the log dir in meta.properties",
-           null="there is no meta.properties, or it has no such line"),
-    Column("log_start_offset", Kind.INT64, "start of the log", "offset",
-           value="batches.log_start"),
-    Column("log_end_offset", Kind.INT64, "end of the log, or of the newest snapshot if that is "
-           "ahead of the log", "offset", value="log_end"),
-    Column("last_epoch", Kind.INT32, "leader epoch of the last batch, or of the newest snapshot if "
-           "that is ahead of the log"),
-    Column("batches", Kind.INT64, "batches before the first damage", "count",
-           value="usable_batches"),
-    Column("records", Kind.INT64, "records in the batches", "count", value="usable_records"),
-    Column("bytes", Kind.INT64, "bytes of the .log files", "bytes", value="batches.bytes"),
-    Column("snapshots", Kind.PAIRS, "end offset and epoch of each snapshot, by epoch",
-           value="snapshot_ends", ways=JSON),
-    Column("kraft_version", Kind.INT32, "kraft.version: 0 in a static quorum"),
-    Column("voters", Kind.OBJECT, "voters that the copy names",
-           null=_NO_VOTERS, of=_VOTER, many=True,
-           ways=JSON),
-    Column("voters_from", Kind.STRING, "source of the voters", null=_NO_VOTERS,
-           words=("log", "snapshot", "quorum-state")),
-    Column("voters_offset", Kind.INT64, "offset of the batch with the control record, or end "
-           "offset of the snapshot", "offset", "the source is neither a control record nor a "
-           "snapshot"),
-    Column("leader", Kind.INT32, "leader in quorum-state; -1: no leader", null=_NO_STATE),
-    Column("leader_epoch", Kind.INT32, "epoch of the last election in quorum-state",
-           null=_NO_STATE),
-    Column("voted_for", Kind.INT32, "node in quorum-state that the node voted for; -1: no vote",
-           null=_NO_STATE),
-    Column("damaged_ranges", Kind.INT64, "damaged ranges; an unfinished append does not count",
-           "count", value="batches.damaged_ranges"),
-    Column("problems", Kind.STRINGS, "parts that no controller could read, one line for each part",
-           ways=JSON),
-), note="One copy of the metadata log, up to its first damage.", type="copy",
-    made_from="logtool.quorum.copy:MetadataCopy")  # fmt: skip
-LOSS: Final = Table("loss", "copy with batches that the copy to keep lacks", (
-    Column("copy", Kind.STRING, "name of the copy", value="copy.label"),
-    Column("first_offset", Kind.INT64, "first offset that the copy to keep lacks", "offset"),
-    Column("last_offset", Kind.INT64, "last offset that the copy to keep lacks", "offset"),
-    Column("batches", Kind.INT64, "batches that the copy to keep lacks", "count"),
-    Column("records", Kind.INT64, "records in the batches", "count"),
-), note="Batches that one copy has and the copy to keep lacks.",
-    made_from="logtool.quorum.verdict:CopyLoss")  # fmt: skip
-_UNKNOWN_VOTERS = "no copy names the voters"
-QUORUM: Final = Table("quorum", "run", (
-    Column("voters", Kind.OBJECT, "voters that the copy to keep names",
-           null=_UNKNOWN_VOTERS, of=_VOTER,
-           many=True),
-    Column("voters_from", Kind.STRING, "source of the voters", null=_UNKNOWN_VOTERS,
-           words=("log", "snapshot", "quorum-state", "controller.quorum.voters")),
-    Column("kraft_version", Kind.INT32, "kraft.version of the copy to keep: 0 in a static quorum",
-           value="keep.kraft_version"),
-    Column("majority", Kind.INT32, "number of voters that make a majority",
-           "count", _UNKNOWN_VOTERS),
-    Column("missing", Kind.NUMBERS, "node ids of the voters without a given copy",
-           value="missing_nodes"),
-    Column("majority_offset", Kind.INT64, "offset below which the given copies of a majority of "
-           "the voters have all records", "offset", "fewer copies than a majority were given"),
-    Column("majority_at_most", Kind.INT64, "largest possible offset below which a majority has all "
-           "records",
-           "offset", "copies that were not given may have more records"),
-    Column("committed_at_least", Kind.INT64, "end of the newest snapshot, below which all records "
-           "were committed; 0 without a snapshot", "offset"),
-    Column("diverges_at", Kind.INT64, "first offset at which two copies diverge", "offset",
-           "no two copies diverge"),
-    Column("diverging", Kind.OBJECT, "the two copies that diverge at that offset", null=
-           "no two copies diverge",
-           value="diverges", of=PAIR),
-    Column("keep", Kind.STRING, "name of the copy to keep: the copy that Raft would elect",
-           value="keep.label"),
-    Column("keep_path", Kind.PATH, "the directory of the copy to keep", value="keep.path"),
-    Column("keep_epoch", Kind.INT32, "leader epoch of the last batch of the copy to keep",
-           value="keep.last_epoch"),
-    Column("keep_end_offset", Kind.INT64, "end of the log of the copy to keep", "offset",
-           value="keep.log_end"),
-    Column("lost", Kind.OBJECT, "batches that other copies have and the copy to keep lacks",
-           value="losses", of=LOSS, many=True),
-    Column("voters_are_behind", Kind.BOOL, "whether a node without a vote has records that no "
-           "voter has: the voters were restored, or lost data"),
-    Column("unknown", Kind.STRING, "sentence about facts that are not known because copies "
-           "are missing", null="nothing"),
-), note="The result for all copies together.", type="quorum",
-    made_from="logtool.quorum.verdict:Quorum")  # fmt: skip
-REWRITE: Final = Table("rewrite", "change of the voters", (
-    Column("copy", Kind.STRING, "name of the copy to keep", value="copy.label"),
-    Column("path", Kind.PATH, "the directory of the copy to keep", value="copy.path"),
-    Column("voters", Kind.OBJECT, "the new voters", of=_VOTER, many=True),
-    Column("gone", Kind.NUMBERS, "node ids of the former voters that no longer vote"),
-    Column("leader_epoch", Kind.INT32, "leader epoch with which the new voters begin",
-           value="epoch"),
-    Column("offset", Kind.INT64, "offset of the written control record", "offset",
-           "the quorum is static"),
-    Column("unclean_partitions", Kind.INT64, "partitions without an in-sync replica; only an "
-           "unclean election can give them a leader", "count", value="unclean"),
-    Column("settings", Kind.SETTINGS, "settings that the configuration files of all nodes must "
-           "have, by key"),
-), note="The change that --voters makes to the copy to keep; action objects follow if the change "
-        "needs actions.",
-    type="rewrite", made_from="logtool.quorum.rewrite:Rewrite")  # fmt: skip
-DOCUMENT: Final = Document(
-    name="quorum",
-    title="Objects that logtool quorum prints",
-    tables=(COPY, QUORUM, REWRITE, ACTION, UNDO),
-)
-SCHEMA = DOCUMENT.schema
 _COPY = keep(
     columns(*COPY.names(Way.CSV)), "copy", "role", "log_end_offset", "last_epoch", "leader_epoch"
 )
 _NO_NODE = (None, -1)
+_MOST_NAMED = 5
 
 
 def run(
@@ -173,10 +47,10 @@ def run(
     given = inputs.resolved([source.path for source in sources])
     summary = ActionSummary()
     view = View(
-        schema=SCHEMA,
+        schema=DOCUMENT.schema,
         columns=_COPY,
         layout=lambda obj: _COPY if obj["type"] == "copy" else None,
-        lines={"table": lambda obj: _line(obj, settings)},
+        lines={"table": lambda obj: _line(obj, settings, is_ordered=order is not None)},
         row_types=frozenset({"copy"}),
         sparse=True,
     )
@@ -224,11 +98,11 @@ def _items(job: Inquiry) -> Iterator[Found | RefusedError | UnwritableError | Un
         yield error
 
 
-def _line(obj: Object, settings: OutputSettings) -> str | None:
+def _line(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> str | None:
     if obj["type"] == "copy":
         return "\n".join(_copy(obj))
     if obj["type"] == "quorum":
-        return "\n".join(_quorum(obj, settings))
+        return "\n".join(_quorum(obj, settings, is_ordered=is_ordered))
     if obj["type"] == "rewrite":
         return "\n".join(_rewrite(obj))
     if obj["type"] == "action":
@@ -244,7 +118,8 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
         self._summary = summary
         self._job = job
         self._verdict: Quorum | None = None
-        self._copies = self._changes = 0
+        self._copies = 0
+        self._rewrite: Rewrite | None = None
 
     def show(self, item: Found | RefusedError | UnwritableError) -> None:
         """Print one copy, the verdict, what is rewritten, or why nothing is."""
@@ -269,7 +144,7 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
             self._verdict = item
             summary.to_do = item.is_grave and not self._job.order
         elif isinstance(item, Rewrite):
-            self._changes = len(item.actions)
+            self._rewrite = item
             summary.to_do |= bool(item.actions)
             for action in item.actions:
                 self._report.item(ACTION.row(action))
@@ -291,6 +166,8 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
         if len(found.clusters) > 1:
             yield f"the copies belong to {len(found.clusters)} clusters", "error"
         count = f"{text.state(self._summary)}{text.count(self._copies, 'copy', 'copies')}"
+        rewrite = self._rewrite
+        strays = text.count(len(found.strays), "partition dir")
         if not self._job.order:
             state = "a person must act before these controllers can serve" if found.is_grave else (
                 "no problems"
@@ -301,8 +178,14 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
         elif self._summary.refused or not self._summary.complete:
             yield f"{count}: nothing was written", "error"
         elif self._job.undo_dirs:
-            yield f"{count}: the voters were written", "good"
-        elif self._changes:
+            after = f"; {strays} become strays at the next start" if found.strays else ""
+            yield f"{count}: the voters were written{after}", "warning" if after else "good"
+        elif rewrite and rewrite.unaccepted:
+            yield f"{count}: nothing was written; {strays} would become strays", "error"
+            accepted = (shell.option("--accept-loss", one) for one in rewrite.unaccepted_names)
+            command = " ".join([self._job.order.command, "--apply", *accepted])
+            yield f"to accept the loss: {command}", None
+        elif rewrite and rewrite.actions:
             yield f"{count}: nothing was written; add --apply to do it", "warning"
         else:
             yield f"{count}: the voters are already these; nothing to change", "good"
@@ -346,6 +229,11 @@ def _copy(obj: Object) -> Iterator[str]:
         _election(obj),
     ]
     yield f"  {'; '.join(parts)}"
+    if obj["unfinished_bytes"] is not None:
+        yield (
+            f"  an unfinished append of {text.size(obj['unfinished_bytes'])} at byte "
+            f"{obj['unfinished_position']} of the last .log file, which the start cuts off"
+        )
     yield f"  {_voters(obj)}"
     yield from (f"  PROBLEM: {text.escape(problem)}" for problem in obj["problems"])
 
@@ -376,7 +264,9 @@ def _voter(voter: dict[str, Any]) -> str:
     return f"{name}@{'+'.join(ends)}" if ends else name
 
 
-def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
+def _quorum(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> Iterator[str]:
+    """Yield the verdict in lines; `is_ordered` if the run has --voters."""
+    is_compared = len(obj["copies"]) > 1
     yield ""
     if obj["voters"] is not None:
         yield from _agreement(obj)
@@ -384,14 +274,16 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
         yield "voters: unknown"
     if obj["diverging"]:
         yield terminal.paint_stdout(_divergence(obj["diverging"]), "error", settings.color)
-    else:
+    elif is_compared:
         yield "the copies do not contradict each other"
     end, epoch = obj["keep_end_offset"], obj["keep_epoch"]
     yield (
         f"keep the copy of {text.escape(obj['keep'])}, as Raft would elect it: last epoch {epoch}, "
         f"log end {end}"
     )
-    yield from _lost(obj)
+    yield from _lost(obj) if is_compared else ()
+    if obj["strays"]:
+        yield terminal.paint_stdout(_strays(obj["strays"]), "error", settings.color)
     if obj["voters_are_behind"]:
         line = (
             f"NO VOTER has what {text.escape(obj['keep'])} has, which does not vote: the voters "
@@ -402,6 +294,9 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
         yield terminal.paint_stdout(line, "error", settings.color)
     if obj["unknown"]:
         yield terminal.paint_stdout(text.escape(obj["unknown"]), "warning", settings.color)
+    if obj["command"] and not is_ordered:
+        yield "find the missing copies; if they are lost, give the copy to keep other voters:"
+        yield f"  {obj['command']}"
 
 
 def _agreement(obj: Object) -> Iterator[str]:
@@ -433,6 +328,18 @@ def _batch(batch: dict[str, Any] | None) -> str:
         return "nothing"
     span = text.through(batch["base_offset"], batch["last_offset"])
     return f"{span} of epoch {batch['leader_epoch']} (CRC {batch['crc']})"
+
+
+def _strays(strays: list[dict[str, Any]]) -> str:
+    names = [f"{one['topic']}-{one['partition']}" for one in strays]
+    named = ", ".join(map(text.escape, names[:_MOST_NAMED]))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    deleted = any(one["action"] == "delete" for one in strays)
+    outcome = "are DELETED" if deleted else "get names that end in -stray"
+    return (
+        f"{text.count(len(names), 'partition dir')} become strays at a start with this copy, which "
+        f"does not have them, and {outcome}: {named}{more}"
+    )
 
 
 def _lost(obj: Object) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Output of replicas and their groups."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from logtool.actions import Action
@@ -30,8 +30,10 @@ _NOTHING = "nothing"
 _REPLICA = keep(columns(
     "topic", "partition", "node", "log_start_offset", "recovery_point", "high_watermark",
     "last_stable_offset", "log_end_offset", "uncommitted_records", "leader_epoch", "tail",
-    "lost_records",
-), "topic", "partition", "node", "high_watermark", "log_end_offset", "lost_records")  # fmt: skip
+    "acknowledged_gone", "lost_records",
+), "topic", "partition", "node", "high_watermark", "log_end_offset", where_said=(
+    "acknowledged_gone", "lost_records",
+))  # fmt: skip
 _GROUP = keep(columns(
     "topic", "partition", "in_sync", "in_sync_from", "expected_high_watermark", "committed_offset",
     "furthest", "assumed_leader", "acknowledged_lost", "may_be_lost",
@@ -49,7 +51,9 @@ _NOT_KNOWN = (
     "kraft-snapshot/missing", "data-dir/not-given", "checkpoint/high-watermark-ahead",
 )  # fmt: skip
 """Findings after which it is not known what the log dirs should hold, or hold."""
-_FINDING = columns("severity", "code", "path", "position", "message")
+_FINDING = keep(
+    columns("severity", "code", "path", "position", "message"), "code", "path", "message"
+)
 _LAYOUTS = {
     "replica": _REPLICA, "group": _GROUP, "truncation": _TRUNCATION, "choice": _CHOICE,
     "finding": _FINDING,
@@ -64,10 +68,10 @@ _CSV = columns(
     "type", "path", "topic", "partition", "node", "outcome", "log_start_offset",
     "local_log_start_offset", "recovery_point",
     "high_watermark", "initial_high_watermark", "expected_high_watermark", "committed_offset",
-    "last_stable_offset",
+    "committed_from", "last_stable_offset",
     "log_end_offset", "uncommitted_records", "leader_epoch", "epoch_start_offset", "tail",
     "acknowledged_gone", "lost_records", "in_sync", "in_sync_from", "least_in_sync",
-    "not_looked_at", "leader", "furthest",
+    "not_looked_at", "not_given", "leader", "furthest",
     "assumed_leader", "best_leader", "keep_stopped", "follower", "by_high_watermark",
     "diverges_from", "by_leader_epoch", "removed_by_leader_epoch", "epoch_unknown",
     "acknowledged_lost", "may_be_lost", "other_topic",
@@ -120,9 +124,10 @@ class WatermarkPrinter(Printer[Found]):
         self._later: dict[str, list[Object]] = {
             kind: [] for kind in ("group", "truncation", "choice", "finding")
         }
+        self._lost_offsets = 0
         self._partitions = self._lost = self._offline = self._dropped = self._twins = 0
         self._uncompared: list[ReplicaGroup] = []
-        """Groups whose replica is compared with none, as those in sync were not given."""
+        """Groups whose replica is compared with none, as no copy of the others was given."""
         self._unsure: list[ReplicaGroup] = []
         """Groups whose leader may lack records that were acknowledged."""
         self._other: list[str] = []
@@ -134,6 +139,8 @@ class WatermarkPrinter(Printer[Found]):
         """Partitions with a replica that no broker loads, and without one that loads."""
         self._found: Counter[str] = Counter()
         """Findings above info by code."""
+        self._lacking: list[Finding] = []
+        """Findings above info about offsets that a log lacks."""
 
     def show(self, item: Found) -> None:
         """Print one item, of which an action is for people alone."""
@@ -147,6 +154,8 @@ class WatermarkPrinter(Printer[Found]):
                 self._unloaded.add((item.topic, item.partition))
             if isinstance(item, Finding) and item.severity is not Severity.INFO:
                 self._found[item.code] += 1
+                lacks = item.code.startswith("log/") or item.code.endswith("beyond-end")
+                self._lacking += [item] if lacks else []
             self._item(DOCUMENT.row(item))
 
     def _item(self, obj: Object) -> None:
@@ -168,9 +177,9 @@ class WatermarkPrinter(Printer[Found]):
         losses = {(one.acknowledged_lost, one.may_be_lost) for one in group.choices}
         self._differing += [group] if len(losses) > 1 else []
         self._lost += group.acknowledged_lost > 0
+        self._lost_offsets += group.acknowledged_lost
         self._unsure += [group] if group.may_be_lost != 0 else []
-        is_compared = group.in_question or not group.not_looked_at
-        self._uncompared += [] if is_compared else [group]
+        self._uncompared += [group] if group.is_uncompared else []
         self._twins += bool(group.other_topic) and group.topic_id is None
         for replica in group.other_topic:
             who = f"{replica.path}: topic id {replica.topic_id}"
@@ -229,13 +238,7 @@ class WatermarkPrinter(Printer[Found]):
         for group in self._advised:
             yield f"{text.escape(group.topic)}-{group.partition}: {_advice(group)}", style
         if self._uncompared:
-            ids = sorted({str(node) for one in self._uncompared for node in one.not_looked_at})
-            who = f"{'node' if len(ids) == 1 else 'nodes'} {', '.join(ids)}"
-            number = text.count(len(self._uncompared), "partition")
-            yield (
-                f"{number} not compared with the replicas in sync on {who}, which were not given",
-                None,
-            )
+            yield _uncompared(self._uncompared), None
         partitions = text.count(self._partitions, "partition")
         sound = "no given copy has lost an acknowledged record"
         verdict = "; ".join(problems) or (
@@ -247,7 +250,9 @@ class WatermarkPrinter(Printer[Found]):
         """Return the losses, and the questions that are open, each as a text; may be empty."""
         found = []
         if self._lost:
-            found.append(f"acknowledged records are lost in {self._lost:,}")
+            offsets = text.count(self._lost_offsets, "acknowledged offset")
+            verb = "is" if self._lost_offsets == 1 else "are"
+            found.append(f"{offsets} {verb} lost in {text.count(self._lost, 'partition')}")
         if self._unsure:
             found.append(f"acknowledged records may be lost in {len(self._unsure)}")
         if self._dropped:
@@ -265,12 +270,34 @@ class WatermarkPrinter(Printer[Found]):
         if unknown := sum(self._found[code] for code in _NOT_KNOWN):
             named = text.count(unknown, "finding")
             found.append(f"it is not known what else is lost, because of {named}")
-        lacks = (code.startswith("log/") or code.endswith("beyond-end") for code in self._found)
-        if any(lacks) and not self._lost:
-            found.append("a log may lack acknowledged records: see the findings")
+        if self._lacking and not self._lost:
+            count = sum(map(_offsets, self._lacking))
+            known = f"up to {text.count(count, 'offset')}" if count else "offsets"
+            found.append(f"a log lacks {known} that may be acknowledged: see the findings")
         if not self._report.summary.complete and not (self._lost or self._unsure):
             found.append("not every replica was read, so acknowledged records may be lost")
         return found
+
+
+def _offsets(finding: Finding) -> int:
+    """Return the number of offsets that a finding is about; 0 if it names no range."""
+    first, last = finding.first_offset, finding.last_offset
+    return 0 if first is None or last is None else last - first + 1
+
+
+def _uncompared(groups: Sequence[ReplicaGroup]) -> str:
+    """Return a text: the nodes with replicas that were not compared, and those in sync."""
+    number = text.count(len(groups), "partition")
+    in_sync = {node for one in groups for node in one.not_looked_at}
+    others = {node for one in groups for node in one.not_given} | in_sync
+    which = "replicas in sync" if others == in_sync else "replicas"
+    line = f"{number} not compared with the {which} on {_nodes(others)}, of which no copy was given"
+    return f"{line}; in sync were those on {_nodes(in_sync)}" if others > in_sync > set() else line
+
+
+def _nodes(ids: Iterable[int | None]) -> str:
+    names = sorted(map(str, ids))
+    return f"{'node' if len(names) == 1 else 'nodes'} {', '.join(names)}"
 
 
 def _leaders(group: ReplicaGroup) -> str:
@@ -283,10 +310,26 @@ def _leaders(group: ReplicaGroup) -> str:
     said += "".join(
         f"; if {' or '.join(nodes)} leads, {cost} lost" for cost, nodes in costs.items()
     )
+    said += _why_acknowledged(group)
     elected = [str(one.replica.node) for one in group.choices if one.standing.election != "unclean"]
     if elected:
         return f"{said}; controllers elect {' or '.join(elected)} by themselves"
     return f"{said}; controllers elect none of them without an unclean election"
+
+
+def _why_acknowledged(group: ReplicaGroup) -> str:
+    """Return why offsets above the checkpointed high watermarks count as acknowledged, or ""."""
+    if group.committed_from == "in-sync":
+        return (
+            f"; all replicas in sync have the offsets below {group.committed}, so that these count "
+            "as acknowledged"
+        )
+    alone = [one for one in group.replicas if one.alone and one.log_end > one.high_watermark]
+    return "".join(
+        f"; {one.node} was alone in the ISR, so that its offsets below {one.log_end} count as "
+        "acknowledged"
+        for one in alone
+    )
 
 
 def _cost(choice: Choice) -> str:

@@ -77,6 +77,8 @@ GROUP: Final = Table("group", "partition", (
            value="elr"),
     _count("least_in_sync", "in-sync replicas that the high watermark needs to rise"),
     Column("not_looked_at", Kind.NODES, "node ids of in-sync replicas that were not given"),
+    Column("not_given", Kind.NUMBERS, "node ids of the replicas in the metadata log of which no "
+           "copy was given"),
     _node("leader", "node id of the leader in the metadata log",
           "no metadata log names a leader"),
     offset("expected_high_watermark", "the smallest log end of the given in-sync replicas; if "
@@ -84,6 +86,11 @@ GROUP: Final = Table("group", "partition", (
            "no in-sync replica was given", "high_watermark"),
     offset("committed_offset", "offset below which the records are known to be committed",
            value="committed"),
+    Column("committed_from", Kind.STRING, "source of committed_offset; checkpoint: the high "
+           "watermarks in checkpoints; alone: a replica led and was alone in the ISR, so that all "
+           "its offsets count; in-sync: all in-sync replicas have the offsets; majority: a "
+           "majority of the given replicas has them (Redpanda)",
+           words=("checkpoint", "alone", "in-sync", "majority")),
     _node("furthest", "node id of the replica with the most records of the newest leader epoch",
           value="furthest.node"),
     _node("assumed_leader", "node id of the assumed next leader",

@@ -9,7 +9,6 @@ Source: ``KafkaRaftClient``, ``BrokerServer.startup``, ``BrokerMetadataPublisher
 
 from collections.abc import Iterator
 
-from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata import image as metadata_image
@@ -70,7 +69,7 @@ class Controllers:
     @property
     def command(self) -> str:
         """Return the command that compares the copies in full."""
-        return " ".join(["logtool quorum", *(shell.path(one.path) for one in self.quorum.copies)])
+        return " ".join(["logtool quorum", *(one.argument for one in self.quorum.copies)])
 
 
 def elect(quorum: Quorum, wanted: int | None = None) -> Controllers:

@@ -174,9 +174,15 @@ class PartitionOutlook:
 
 
 def outlook(
-    replicas: Sequence[Replica], group: ReplicaGroup | None, image: MetadataImage | None
+    replicas: Sequence[Replica],
+    group: ReplicaGroup | None,
+    image: MetadataImage | None,
+    spares: Sequence[Replica] = (),
 ) -> PartitionOutlook:
-    """Return the outlook of one partition from its replicas, of which there is at least one."""
+    """Return the outlook of one partition from its replicas, of which there is at least one.
+
+    `spares` are copies in volumes that take no part in the start.
+    """
     topic, number = replicas[0].topic, replicas[0].partition
     topic_id = image.topics.get(topic) if image else None
     state = image.partition(topic_id, number) if image and topic_id else None
@@ -193,7 +199,7 @@ def outlook(
     up = {one.node for one in group.replicas} if group else set()
     having = {one.node for one in group.replicas if not one.is_new} if group else set()
     members = state.replicas if state else ()
-    ends = [one.log_end for one in (group.replicas if group else ())]
+    ends = [one.log_end for one in ((*group.replicas, *spares) if group else ())]
     proven = [one.checkpointed or 0 for one in (group.replicas if group else ())]
     return PartitionOutlook(
         topic=topic,
@@ -209,13 +215,16 @@ def outlook(
         unloaded=tuple(one.node for one in replicas if not one.usable and one.outcome != STRAY),
         nowhere=max(0, max(proven, default=0) - max(ends, default=0)),
         may_be_leaderless=may_fail,
-        repairs=tuple(_repairs(group)) if group else (),
+        repairs=tuple(_repairs(group, [*replicas, *spares])) if group else (),
     )
 
 
-def _repairs(group: ReplicaGroup) -> Iterator[Repair]:
+def _repairs(group: ReplicaGroup, copies: Sequence[Replica]) -> Iterator[Repair]:
+    """Yield the replicas that another copy can fill, also one that is no replica any more."""
+    others = [it for it in copies if it not in group.replicas and it.topic_id == group.topic_id]
+    sources = [*group.replicas, *others]
     for one in group.replicas:
-        better = [it for it in group.replicas if not it.lost_records and it.log_end > one.log_end]
+        better = [it for it in sources if not it.lost_records and it.log_end > one.log_end]
         if one.lost_records and better:
             source = max(better, key=lambda it: (it.last_epoch, it.log_end))
             yield Repair(one.node, one.path, source.node, source.path, one.lost_records)

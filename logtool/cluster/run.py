@@ -1,7 +1,7 @@
 """One run of ``logtool cluster``: volumes, controllers, partitions, and the steps of the start."""
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from logtool.cluster.partitions import (
 )
 from logtool.cluster.steps import Step, steps
 from logtool.cluster.volumes import Volume, Volumes
+from logtool.disk import files, shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import CONSUMER_OFFSETS
@@ -71,6 +72,15 @@ class ClusterVerdict:
     """Committed offsets that are ahead of a leader that may be elected."""
     repairs: int = 0
     """Damaged replicas that another volume can fill before the start."""
+    unread_bytes: int = 0
+    """Bytes of logs below the recovery points, in which damage is not seen."""
+    unread: tuple[Path, ...] = ()
+    """The log dirs with these logs."""
+
+    @property
+    def verify(self) -> str | None:
+        """Return the command that reads these logs; None without any."""
+        return shell.join(["logtool", "verify", *map(str, self.unread)]) if self.unread else None
 
     @property
     def spread_ms(self) -> int | None:
@@ -148,11 +158,16 @@ class ClusterRun:
         ]
         yield from notes
         homes = {one.log_dir.path: one for one in starts if not one.is_offline}
-        partitions = yield from self._partitions(homes, image)
+        unread: dict[Path, int] = {}
+        partitions = yield from self._partitions(homes, image, given.doubles, unread)
         offsets = yield from self._offsets(homes, partitions, volumes)
         refusals = [(one.node, one.action) for one in notes if one.action.action == "refuse"]
         yield from steps(volumes, controllers, refusals, partitions)
-        verdict = _verdict(volumes, controllers, bool(refusals), partitions, offsets)
+        verdict = replace(
+            _verdict(volumes, controllers, bool(refusals), partitions, offsets),
+            unread_bytes=sum(unread.values()),
+            unread=tuple(path for path in homes if unread.get(path)),
+        )
         self.summary.to_do |= not verdict.is_calm
         yield verdict
 
@@ -184,9 +199,17 @@ class ClusterRun:
         return starts
 
     def _partitions(
-        self, homes: dict[Path, LogDirStart], image: MetadataImage | None
+        self,
+        homes: dict[Path, LogDirStart],
+        image: MetadataImage | None,
+        doubles: Sequence[NodeDir],
+        unread: dict[Path, int],
     ) -> Generator[Item, None, list[PartitionOutlook]]:
-        """Yield and return the outlook of each partition; yield findings and other topics."""
+        """Yield and return the outlook of each partition; yield findings and other topics.
+
+        Copies in `doubles` may fill damaged replicas. Bytes of logs that the start does not read
+        are added to `unread`, by log dir.
+        """
         job = Watermarks(
             [NodeDir(path, home.node_id) for path, home in homes.items()],
             self.settings,
@@ -206,12 +229,15 @@ class ClusterRun:
                 waiting = []
             if isinstance(item, ReplicaGroup):
                 seen.add((item.topic, item.partition))
-                found.append(outlook(waiting or item.replicas, item, image))
+                members = waiting or item.replicas
+                found.append(outlook(members, item, image, self._spares(members, doubles)))
                 yield found[-1]
                 waiting = []
             elif isinstance(item, Replica):
                 seen.add((item.topic, item.partition))
                 waiting.append(item)
+                home = item.path.parent
+                unread[home] = unread.get(home, 0) + item.unread_bytes
                 if item.topic_id and item.node is not None:
                     ids.setdefault((item.topic, item.topic_id), set()).add(item.node)
             elif isinstance(item, Finding | UnreadableError):
@@ -226,6 +252,20 @@ class ClusterRun:
             yield one
         yield from other_topics(ids, image)
         return found
+
+    def _spares(
+        self, replicas: Sequence[Replica], doubles: Sequence[NodeDir]
+    ) -> tuple[Replica, ...]:
+        """Return the copies of a damaged partition in volumes that take no part in the start."""
+        if not any(one.lost_records for one in replicas):
+            return ()
+        name = f"{replicas[0].topic}-{replicas[0].partition}"
+        found: list[Replica] = []
+        for place in (NodeDir(one.path / name, one.node) for one in doubles):
+            if files.has_dir(place.path):
+                job = Watermarks([place], self.settings, run=self.run.restarted())
+                found += [replace(one, path=place.path) for one in job if isinstance(one, Replica)]
+        return tuple(found)
 
     def _offsets(
         self,

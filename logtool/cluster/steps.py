@@ -95,6 +95,7 @@ def steps(
         *_repairs(partitions),
         *_refusals(refusals),
         *_quorum(controllers),
+        *_strays(partitions, controllers),
         *saving,
         *_start(volumes, controllers, order),
     ]
@@ -125,6 +126,12 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
                 f"cp -a {shell.path(source)} {shell.path(log)} && "
                 f"rm {shell.path(log / FileKind.QUORUM_STATE.value)}",
             )
+        elif one.double_of and one.path:
+            yield _draft(
+                f"do not start with {one.path}: it {one.detail}. Keep its logs until damage in "
+                f"{one.double_of} is filled from them ('logtool recover --fill-from')",
+                shell.join(["logtool", "diff", str(one.double_of), str(one.path)]),
+            )
         elif one.is_wrong:
             why = one.detail or f"is {one.status}"
             yield _draft(f"do not start with {one.path}: it {why}")
@@ -134,9 +141,12 @@ def _repairs(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
     """Yield the commands that fill replicas from other copies."""
     jobs = [(one, repair) for one in partitions for repair in one.repairs]
     for one, repair in jobs[:MOST_SAVED]:
+        source: object = f"node {repair.source_node}"
+        if repair.source_node == repair.node:
+            source = repair.source.parent
         yield _draft(
-            f"fill {one.topic}-{one.partition} of node {repair.node} from node "
-            f"{repair.source_node}: the start would cut "
+            f"fill {one.topic}-{one.partition} of node {repair.node} from {source}: the start "
+            "would cut "
             f"{wording.count(repair.records, 'sound record')} behind damage. Then run 'logtool "
             "cluster' again",
             f"logtool recover --apply --fill-from {shell.path(repair.source)} "
@@ -171,11 +181,27 @@ def _quorum(controllers: Controllers | None) -> Iterator[Step]:
         missing = ", ".join(map(str, controllers.quorum.missing_nodes))
         yield _draft(
             f"no controller can be elected without the voters {missing}: find them, or give the "
-            "remaining copy other voters with --voters",
-            controllers.command,
+            "remaining copy other voters",
+            controllers.quorum.command or controllers.command,
         )
     elif controllers.quorum.is_grave:
         yield _draft("look at the copies of the metadata log first", controllers.command)
+
+
+def _strays(
+    partitions: Iterable[PartitionOutlook], controllers: Controllers | None
+) -> Iterator[Step]:
+    """Yield a step if copies become strays, because the metadata log does not have them.
+
+    A topic that was made again, or a copy without a topic id, is no sign of an old metadata log.
+    """
+    count = sum(len(one.strays) for one in partitions if one.topic_id is None)
+    if count and controllers:
+        yield _draft(
+            f"look for a metadata log that has {wording.count(count, 'partition dir')}: with the "
+            f"one of node {controllers.leader.node} they get names that end in -stray",
+            controllers.command,
+        )
 
 
 def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> Iterator[Step]:

@@ -59,6 +59,8 @@ class GivenVolume:
     """The image of the metadata log in it; None without one that can be read."""
     others: tuple[str, str] | None = None
     """State and detail if the volume takes no part in the start; None if it does."""
+    double_of: Path | None = None
+    """The volume of the same node that takes part in its place; None if it takes part itself."""
 
     @property
     def age(self) -> tuple[int, int]:
@@ -89,7 +91,10 @@ class Volume:
     """End of its metadata log; None without one."""
     metadata_epoch: int | None = None
     metadata_ms: int | None = None
-    """Time of the last record of its metadata log, by the clock of the controller, in ms."""
+    """Time of the last record of its metadata log, by the clock of the controller, in ms; None if
+    the log has no time (-1 or 0)."""
+    double_of: Path | None = None
+    """The volume of the same node that takes part in its place; None for other states."""
     ahead_of: tuple[int, ...] = ()
     """Controllers that may win the election and do not come as far as its newest snapshot."""
 
@@ -109,6 +114,15 @@ class Volumes:
     def taking_part(self) -> list[GivenVolume]:
         """Return the volumes of the cluster, each log dir of a node once."""
         return [one for one in self.given if one.others is None]
+
+    @property
+    def doubles(self) -> list[NodeDir]:
+        """Return the volumes in whose place another volume of their node takes part."""
+        return [
+            NodeDir(one.identity.path, one.identity.node_id)
+            for one in self.given
+            if one.double_of is not None
+        ]
 
     def open(self, places: Iterable[NodeDir]) -> Iterator[UnreadableError]:
         """Open the places; yield errors of those that are no log dirs, or cannot be read."""
@@ -205,10 +219,12 @@ def _without_doubles(found: Sequence[GivenVolume]) -> list[GivenVolume]:
             continue
         what = "directory id" if _directory_id(one) == _directory_id(other) else "metadata log"
         text = (
-            f"has node id {one.identity.node_id} and a {what} as {other.identity.path} has, which "
-            "is newer or as new: start the node with one of the two"
+            f"has the same node id {one.identity.node_id} and {what} as {other.identity.path}, "
+            "whose metadata log is newer or as new: start the node with one of the two"
         )
-        doubles[one.identity.path] = replace(one, others=("doubled", text))
+        doubles[one.identity.path] = replace(
+            one, others=("doubled", text), double_of=other.identity.path
+        )
     return [doubles.get(one.identity.path, one) for one in found]
 
 
@@ -238,12 +254,13 @@ def _volume(one: GivenVolume, state: AuditedDir | None, image: MetadataImage | N
         directory_id=_directory_id(one),
         status=status,
         detail=detail,
+        double_of=one.double_of,
         partitions=state.partitions if state else _partitions(identity),
         clean=identity.root.is_clean,
         kafka=releases.text(shown) if shown else None,
         metadata_end=one.image.offset if one.image else None,
         metadata_epoch=one.image.epoch if one.image else None,
-        metadata_ms=one.image.timestamp_ms if one.image and one.image.timestamp_ms >= 0 else None,
+        metadata_ms=one.image.timestamp_ms if one.image and one.image.timestamp_ms > 0 else None,
     )
 
 

@@ -62,6 +62,8 @@ class CommittedOffset:
     """Leader epoch of the partition in the metadata log; None if it is not known."""
     expired: bool
     """True if it may be removed: it has expired, and no transaction holds a newer commit."""
+    current_topic_id: str | None = None
+    """Id of the topic that has this name now; None if it is not known, or no topic has it."""
 
     @property
     def lag(self) -> int | None:
@@ -112,7 +114,7 @@ class CommittedOffset:
         where = f"{self.topic}-{self.partition}"
         name = shell.quote(self.group)
         if self.topic_id and self.topic_is in ("other", "gone"):
-            today = self.extent.topic_id if self.extent else None
+            today = self.current_topic_id
             yield findings.other_topic(name, where, self.offset, self.topic_id, today)
             return
         epoch, now = self.leader_epoch, self.epoch_today
@@ -157,6 +159,7 @@ class OffsetMaker:
         record_offset = int(slots.record_offset[slot])
         epoch = int(slots.leader_epoch[slot])
         today = self._ends.topic_id(topic) or (extent.topic_id if extent else None)
+        topic_is = self._topic_is(topic, topic_id, today)
         owner = None
         if self._membership:
             keys = [(one, number) for one in (topic, topic_id, today) if one]
@@ -176,11 +179,13 @@ class OffsetMaker:
             member=owner,
             expires_ms=expires_ms,
             topic_id=topic_id,
-            topic_is=self._topic_is(topic, topic_id, today),
+            topic_is=topic_is,
             extent=extent,
             epoch_today=self._ends.leader_epoch(topic, number),
             pending=pending,
             expired=is_over and not pending,
+            # A log dir may still hold the partition of a topic that the metadata log lacks.
+            current_topic_id=None if topic_is == "gone" else today,
         )
 
     def _topic_is(self, topic: str, topic_id: str | None, today: str | None) -> str:

@@ -60,8 +60,10 @@ def epoch_ended(name: str, place: str, offset: int, epoch: int, end: int) -> Fin
 
 
 def other_topic(name: str, place: str, offset: int, committed: str, today: str | None) -> Finding:
-    """Return a finding: an offset was committed for a deleted topic of the same name."""
-    now = f"the current topic has the id {today}" if today else "no topic of that name exists now"
+    """Return a finding: the metadata log does not have the topic of the committed offset."""
+    now = f"the current topic has the id {today}" if today else (
+        "the metadata log has no topic of that name"
+    )  # fmt: skip
     return Finding(
         "group/other-topic-id",
         f"group {name} has committed {offset} of {place} for the topic with the id {committed}; "

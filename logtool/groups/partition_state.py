@@ -43,7 +43,7 @@ def put_aside(copies: Sequence[Partition], nodes: Sequence[Node]) -> str | None:
         if node is None or not isinstance(directory, PartitionDirectory):
             return None
         fate = strays.fate(node, path, directory) if node.is_stray(path, directory) else None
-        if fate is None or fate.action not in ("stray", "delete"):
+        if fate is None or fate.action not in strays.GONE:
             return None
         reason = reason or fate.text
     return reason

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from logtool.copies.batches import CopyBatches
+from logtool.copies.batches import CopyBatches, DamagedRange
 from logtool.copies.copy import WholeCopy
 from logtool.copies.copy_readers import read_groups
 from logtool.copies.sources import ListedCopy, find
-from logtool.disk import files
+from logtool.disk import files, shell
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError
 from logtool.formats import control_record, names, wording
@@ -76,6 +76,12 @@ class MetadataCopy:
         return self.batches.node
 
     @property
+    def argument(self) -> str:
+        """Return the copy as an argument of a command, with its node id if no file has the id."""
+        named = self.meta is None and self.node is not None
+        return shell.quote(f"{self.node}={self.path}") if named else shell.path(self.path)
+
+    @property
     def directory_id(self) -> str | None:
         """Return the id of its log dir; None if it is not known."""
         return self.meta.directory_id if self.meta else None
@@ -102,6 +108,20 @@ class MetadataCopy:
             (table.segment == segment) & (table.position < position)
         )
         return table[before]
+
+    @property
+    def unfinished_position(self) -> int | None:
+        """Return the position of an unfinished append in the last file, which a start cuts off."""
+        return self._unfinished.position if self._unfinished else None
+
+    @property
+    def unfinished_bytes(self) -> int | None:
+        """Return the length of this append in bytes; None without one."""
+        return self._unfinished.length if self._unfinished else None
+
+    @property
+    def _unfinished(self) -> DamagedRange | None:
+        return next((one for one in self.batches.damages if one.tail), None)
 
     @property
     def is_whole(self) -> bool:

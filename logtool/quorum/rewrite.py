@@ -52,11 +52,18 @@ class Rewrite:
     them back."""
     actions: tuple[Action, ...]
     """Changes to files; empty if the copy has these voters already."""
+    unaccepted: tuple[TopicPartition, ...] = ()
+    """Partitions with a dir that becomes a stray, for which this loss was not accepted."""
 
     @property
     def log_dir(self) -> Path:
         """Return the log dir that is changed."""
         return self.copy.path.resolve().parent
+
+    @property
+    def unaccepted_names(self) -> tuple[str, ...]:
+        """Return the names of these partitions, such as ``orders-3``."""
+        return tuple(f"{topic}-{number}" for topic, number in self.unaccepted)
 
     @property
     def is_dynamic(self) -> bool:
@@ -78,7 +85,8 @@ def plan(
 ) -> Rewrite:
     """Return the changes that give these voters to the copy to keep; RefusedError if unsafe.
 
-    `accepted` are the partitions that may be left without a replica.
+    `accepted` are the partitions that may be left without a replica, or whose dirs may become
+    strays.
     """
     copy = quorum.keep
     _check_copy(quorum)
@@ -110,7 +118,24 @@ def plan(
     )
     if _is_so_already(copy, wanted):
         return rewrite
-    return replace(rewrite, actions=tuple(_actions(rewrite)))
+    unaccepted = sorted({one.key for one in quorum.strays} - accepted)
+    return replace(rewrite, actions=tuple(_actions(rewrite)), unaccepted=tuple(unaccepted))
+
+
+def check_strays(rewrite: Rewrite) -> None:
+    """Raise RefusedError if a partition dir becomes a stray without consent."""
+    if left := rewrite.unaccepted:
+        raise RefusedError(
+            f"{rewrite.copy.path}: {wording.count(len(left), 'partition')} would become strays at "
+            f"the start, because this metadata log does not have them: {_named(left)}; keep a copy "
+            "that has them, or accept each with --accept-loss TOPIC-PARTITION"
+        )
+
+
+def _named(keys: Sequence[TopicPartition]) -> str:
+    """Return the first partitions and the number of the others."""
+    named = ", ".join(f"{topic}-{number}" for topic, number in keys[:_MOST_NAMED])
+    return f"{named} and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else named
 
 
 def _check_copy(quorum: Quorum) -> None:
@@ -217,13 +242,11 @@ def _check_replicas(
     ]
     left = sorted(set(lost) - accepted)
     if left:
-        named = ", ".join(f"{topic}-{number}" for topic, number in left[:_MOST_NAMED])
-        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         nodes = ", ".join(map(str, sorted(gone)))
         raise RefusedError(
             f"{path}: {wording.count(len(left), 'partition')} would be left without a "
             f"replica, because all replicas are on nodes that are gone ({nodes}): "
-            f"{named}{more}; keep such a node as a voter, or accept each with "
+            f"{_named(left)}; keep such a node as a voter, or accept each with "
             "--accept-loss TOPIC-PARTITION"
         )
 

@@ -1,7 +1,7 @@
 """One run of ``logtool quorum``: the copies, the verdict, and the changes for other voters."""
 
 from collections.abc import Generator, Iterator, Sequence, Set
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool import apply
@@ -13,7 +13,8 @@ from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log.inputs import NodeDir
 from logtool.quorum.copy import MetadataCopy, read
-from logtool.quorum.rewrite import Rewrite, plan
+from logtool.quorum.rewrite import Rewrite, check_strays, plan
+from logtool.quorum.strays import strays_with
 from logtool.quorum.verdict import Quorum, judge
 from logtool.quorum.voters import Voter
 from logtool.running.run import Run
@@ -30,7 +31,7 @@ class Order:
     voters: tuple[Voter, ...]
     apply: bool
     accepted: Set[TopicPartition]
-    """Partitions that may be left without a replica."""
+    """Partitions that may be left without a replica, or whose dirs may become strays."""
     undo_dir: Path | None
     command: str
     """Command line of this run, for anyone who finds the undo directory."""
@@ -75,9 +76,18 @@ class Inquiry:
                 copies.append(item)
         if not copies:
             return None
-        found = judge(copies, self.configured, self._wanted)
+        try:
+            found = self._verdict(copies)
+        except UnreadableError as error:
+            yield error
+            return None
         yield found
         return found if whole else None
+
+    def _verdict(self, copies: Sequence[MetadataCopy]) -> Quorum:
+        """Return the verdict with the strays; UnreadableError if a log dir cannot be read."""
+        found = judge(copies, self.configured, self._wanted)
+        return replace(found, strays=tuple(strays_with(found.keep, copies)))
 
     def _ordered(self, found: Quorum, order: Order) -> Iterator[Item]:
         log_dir = found.keep.path.resolve().parent
@@ -95,10 +105,11 @@ class Inquiry:
             # Another process may have changed it before it was locked.
             copies = [one for one in read(self.sources, self.run.restarted())
                       if isinstance(one, MetadataCopy)]  # fmt: skip
-            again = judge(copies, self.configured, self._wanted) if copies else found
+            again = self._verdict(copies) if copies else found
             if len(copies) < len(found.copies) or again.keep.path != found.keep.path:
                 raise RefusedError(f"{found.keep.path}: the copies changed while logtool read them")
             rewrite = plan(again, order.voters, order.accepted)
+            check_strays(rewrite)
             yield rewrite
             changes = [action.change for action in rewrite.actions if action.change]
             if changes:

@@ -14,9 +14,11 @@ import numpy as np
 
 from logtool.copies.compare import compare
 from logtool.copies.pair import CopyPair
+from logtool.disk import shell
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.quorum.copy import MetadataCopy
+from logtool.quorum.strays import StrayDir
 from logtool.quorum.voters import Voter
 
 
@@ -53,6 +55,13 @@ class Quorum:
     committed_at_least: int
     """The end of the newest snapshot of all copies."""
     losses: tuple[CopyLoss, ...]
+    strays: tuple[StrayDir, ...] = ()
+    """Partition dirs next to the copies that become strays with the copy to keep."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the names of the copies that were given."""
+        return tuple(one.label for one in self.copies)
 
     @property
     def majority(self) -> int | None:
@@ -81,7 +90,8 @@ class Quorum:
         damaged = any(copy.problems or copy.batches.real_damages for copy in self.copies)
         few = self.majority_offset is None
         several = len(self.clusters) > 1
-        return bool(damaged or few or self.losses or several or self.voters_are_behind)
+        lost = self.losses or self.strays
+        return bool(damaged or few or lost or several or self.voters_are_behind)
 
     @property
     def voters_are_behind(self) -> bool:
@@ -121,6 +131,26 @@ class Quorum:
             "given here has, and logtool cannot know what they agreed on after offset "
             f"{self.keep.log_end - 1}"
         )
+
+    @property
+    def command(self) -> str | None:
+        """Return the command that gives the copy to keep the voters whose copies were given.
+
+        HOST:PORT stands for an address that no file has. None if a majority of the voters has a
+        copy, or if the voters are not known.
+        """
+        if self.voters is None or self.majority_offset is not None:
+            return None
+        lost = set(self.missing)
+        ends = {
+            str(one.node): str(one.endpoints[0]) if one.endpoints else None
+            for one in self.voters
+            if one not in lost
+        }
+        ends.setdefault("ID" if self.keep.node is None else str(self.keep.node), None)
+        voters = ",".join(f"{node}@{end or 'HOST:PORT'}" for node, end in ends.items())
+        paths = (one.argument for one in self.copies)
+        return " ".join(["logtool quorum --voters", shell.quote(voters), *paths])
 
     @property
     def missing_nodes(self) -> tuple[int, ...]:

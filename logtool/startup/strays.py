@@ -13,6 +13,7 @@ Source: ``BrokerMetadataPublisher.findStrayPartitions``, ``UnifiedLog.assignTopi
 ``LogManager.isStrayKraftReplica`` (3.7, 3.9), ``LogManager.isStrayReplica`` (4.3).
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from logtool.checks.broker_dirs import WITH_STRAYS
@@ -21,6 +22,9 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import OF_TODAY
 from logtool.node.identity import topic_id_of
 from logtool.node.node import Node
+
+GONE = frozenset({"stray", "delete"})
+"""Actions after which the broker no longer has the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome 
     if node.kafka >= WITH_STRAYS:
         return StrayOutcome("stray", f"gets a name that ends in {DirectoryKind.STRAY}: {why}")
     if topic_id is None:
-        adopted = _id_by_name(node, directory)
+        adopted = id_by_name(node, directory)
         if adopted:
             text = f"gets a partition.metadata with {adopted}, the id that {known} gives to it"
             return StrayOutcome("adopt", text)
@@ -57,7 +61,17 @@ def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome 
     return StrayOutcome("delete", f"is deleted with all its records: {why}")
 
 
-def _id_by_name(node: Node, directory: PartitionDirectory) -> str | None:
+def gone(node: Node) -> Iterator[tuple[Path, PartitionDirectory, StrayOutcome]]:
+    """Yield the logs in use that the start of a node puts aside or deletes as strays."""
+    for one in node.log_dirs:
+        for path, directory in one.root.partitions:
+            if directory.kind in OF_TODAY and node.is_stray(path, directory):
+                outcome = fate(node, path, directory)
+                if outcome and outcome.action in GONE:
+                    yield path, directory, outcome
+
+
+def id_by_name(node: Node, directory: PartitionDirectory) -> str | None:
     """Return the topic id of the name, if the metadata log gives the partition to the node."""
     image, node_id = node.image, node.node_id
     if not image or node_id is None or directory.kind is not DirectoryKind.LIVE:
@@ -77,7 +91,7 @@ def _without_any_id(node: Node) -> Path | None:
             if directory.kind in OF_TODAY
             and node.is_stray(path, directory)
             and topic_id_of(path) is None
-            and not _id_by_name(node, directory)
+            and not id_by_name(node, directory)
         ),
         None,
     )

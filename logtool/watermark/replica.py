@@ -96,6 +96,8 @@ class Replica:
     """Time at which partition.metadata was written, in ns; 0 without the file."""
     is_new: bool = False
     """True if its broker has no copy: the replica is the empty log that the broker makes."""
+    unread_bytes: int = 0
+    """Bytes of the logs below the recovery point, which the load does not read."""
     keeps_watermark: bool = True
     """False for Redpanda, which keeps no high watermark: the offsets that depend on it are null."""
     findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)
@@ -189,6 +191,7 @@ def _measured_plain(
         topic_id=facts.topic_id,
         newest_log=facts.newest_log,
         made_ns=facts.made_ns,
+        unread_bytes=facts.bytes,
     )
 
 
@@ -260,6 +263,7 @@ def measure(
         findings=tuple(tail),
         newest_log=max((segment.log for segment in listed.segments), key=_written, default=None),
         made_ns=_written(made) if made else 0,
+        unread_bytes=_unread(listed, loaded),
     )
 
 
@@ -302,6 +306,11 @@ def _placed(finding: Finding, listed: Partition) -> Finding:
 def _lost(loaded: LoadResult) -> int:
     recovered = sum(segment.lost.records for segment in loaded.recovered)
     return recovered + sum(lost.records for lost in loaded.removed.values())
+
+
+def _unread(listed: Partition, loaded: LoadResult) -> int:
+    read = {segment.base_offset for segment in loaded.recovered} | {*loaded.removed}
+    return sum(one.log.size for one in listed.segments if one.base_offset not in read)
 
 
 def _stable(

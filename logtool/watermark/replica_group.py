@@ -127,6 +127,8 @@ class ReplicaGroup:
     """Node ids of the eligible leader replicas, which have all that was acknowledged."""
     choices: tuple[Choice, ...] = ()
     """Condition and cost of each replica as leader, as far as a metadata log shows."""
+    members: tuple[int, ...] = ()
+    """Node ids of all replicas in the metadata log; empty without one."""
     in_question: bool = True
     """True if the cost of a leader is reported; False for a single replica by default."""
 
@@ -161,6 +163,33 @@ class ReplicaGroup:
         """Return the nodes in sync of which there is no replica to look at."""
         here = self.nodes
         return tuple(node for node in self.in_sync if node not in here)
+
+    @property
+    def not_given(self) -> tuple[int, ...]:
+        """Return the nodes with a replica in the metadata log of which no copy was given."""
+        given = (*self.nodes, *self.nodes_of_other_topic, *self.unusable)
+        return tuple(node for node in self.members if node not in given)
+
+    @property
+    def is_uncompared(self) -> bool:
+        """Return whether the result rests on one copy, or on none in sync, without a known loss."""
+        if self.in_question and (len(self.replicas) > 1 or self.may_be_lost != 0):
+            return False
+        return bool(self.not_looked_at or (len(self.replicas) == 1 and self.not_given))
+
+    @property
+    def committed_from(self) -> str:
+        """Return the source of `committed`: a checkpoint, or replicas that prove more.
+
+        ``alone``: a replica led and was alone in the ISR; ``in-sync``: all replicas in sync have
+        the offsets; ``majority``: a majority of the replicas has them (Redpanda).
+        """
+        if not self.replicas[0].keeps_watermark:
+            return "majority"
+        if self.committed <= max(one.high_watermark for one in self.replicas):
+            return "checkpoint"
+        alone = any(one.alone and one.log_end == self.committed for one in self.replicas)
+        return "alone" if alone else "in-sync"
 
     @property
     def may_be_lost(self) -> int | None:
@@ -252,6 +281,7 @@ def group_replicas(
         other_topic=tuple(replica for replica in loading if replica not in usable),
         elr=known.elr if known else (),
         unusable=tuple(replica.node for replica in replicas if not replica.usable),
+        members=known.replicas if known else (),
     )
 
 

@@ -5,7 +5,9 @@ import shutil
 import subprocess
 
 import pytest
+from crc32c import crc32c
 from damage import flip
+from metadata_logs import log_dir, voters_batch
 
 from logtool.apply import outside
 
@@ -115,6 +117,24 @@ def test_without_the_controller_no_controller_is_elected(run, nodes):
     assert verdict["start"] == "do-not-start"
 
 
+def test_strays_of_an_old_metadata_log_lead_to_a_newer_one(run, tmp_path):
+    home = log_dir(tmp_path, 1, voters_batch(0, (1,)))
+    (home / "orders-0").mkdir()
+    result = run("cluster", "-f", "ndjson", home)
+    assert partitions(result)["orders"]["strays"] == [1]
+    (controllers,) = result.of_type("controllers")
+    assert controllers["command"] in [one["command"] for one in result.of_type("step")]
+
+
+def test_without_a_majority_a_step_gives_the_copy_other_voters(run, tmp_path):
+    home = log_dir(tmp_path, 1, voters_batch(0, (1, 2, 3)))
+    result = run("cluster", "-f", "ndjson", home)
+    commands = [shlex.split(one["command"] or "") for one in result.of_type("step")]
+    inner = home / "__cluster_metadata-0"
+    voters = "1@controller-1.invalid:9091"
+    assert ["logtool", "quorum", "--voters", voters, str(inner)] in commands
+
+
 def test_a_volume_under_another_node_is_swapped(run, nodes):
     swapped = [nodes[0], nodes[1].replace("2=", "3=", 1), nodes[2].replace("3=", "2=", 1)]
     result = run("cluster", "-f", "ndjson", *swapped)
@@ -220,6 +240,65 @@ def test_a_damaged_replica_is_filled_before_the_start(run, changed):
     assert run(*shlex.split(fill["command"])[1:]).status == 0
     (verdict,) = run(*chosen).of_type("cluster")
     assert (verdict["start"], verdict["repairs"]) == ("start", 0)
+
+
+def test_a_volume_that_takes_no_part_fills_a_damaged_replica(run, changed, tmp_path):
+    double = tmp_path / "double"
+    shutil.copytree(changed[2], double)
+    shutil.rmtree(changed[1] / "replica.in-sync-0")
+    log = max((changed[2] / "replica.in-sync-0").glob("*.log"))
+    sound = log.read_bytes()
+    log.write_bytes(flip(sound, len(sound) // 2))
+    chosen = ("cluster", "-f", "ndjson", "--topic", "replica.in-sync", *changed, double)
+    result = run(*chosen)
+    (doubled,) = (one for one in result.of_type("volume") if one["status"] == "doubled")
+    assert (doubled["path"], doubled["double_of"]) == (str(double), str(changed[2]))
+    (verdict,) = result.of_type("cluster")
+    assert (result.status, verdict["repairs"]) == (1, 1)
+    # The double has what the log has lost.
+    assert partitions(result)["replica.in-sync"]["nowhere"] == 0
+    commands = [shlex.split(one["command"] or "") for one in result.of_type("step")]
+    assert ["logtool", "diff", str(changed[2]), str(double)] in commands
+    (fill,) = (one for one in commands if "--fill-from" in one)
+    assert str(double / "replica.in-sync-0") in fill
+    assert run(*fill[1:]).status == 0
+    assert log.read_bytes() == sound
+    (verdict,) = run(*chosen).of_type("cluster")
+    assert verdict["repairs"] == 0
+
+
+def test_a_copy_that_becomes_a_stray_fills_a_damaged_replica(run, changed):
+    # By the metadata log no replica is on node 7.
+    meta = changed[1] / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=2", "node.id=7"))
+    log = max((changed[2] / "replica.in-sync-0").glob("*.log"))
+    log.write_bytes(flip(log.read_bytes(), log.stat().st_size // 2))
+    result = run("cluster", "-f", "ndjson", "--topic", "replica.in-sync", *changed)
+    assert partitions(result)["replica.in-sync"]["strays"] == [7]
+    (fill,) = (one for one in result.of_type("step") if "--fill-from" in (one["command"] or ""))
+    assert str(changed[1] / "replica.in-sync-0") in shlex.split(fill["command"])
+
+
+def test_logs_that_no_start_reads_lead_to_verify(run, copy_of):
+    home = copy_of("4.3.1/running")
+    result = run("cluster", "-f", "ndjson", home)
+    (verdict,) = result.of_type("cluster")
+    assert verdict["unread_bytes"] > 0
+    assert shlex.split(verdict["verify"]) == ["logtool", "verify", str(home)]
+    (summary,) = result.of_type("summary")
+    assert summary["next"] == [verdict["verify"]]
+
+
+@pytest.mark.parametrize("time", [-1, 0])
+def test_a_metadata_log_without_a_time_gives_no_time(run, tmp_path, time):
+    batch = bytearray(voters_batch(0, (1,)))
+    batch[27:43] = 2 * time.to_bytes(8, "big", signed=True)
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    result = run("cluster", "-f", "ndjson", log_dir(tmp_path, 1, bytes(batch)))
+    (volume,) = result.of_type("volume")
+    assert (volume["metadata_end_offset"], volume["metadata_timestamp_ms"]) == (2, None)
+    (verdict,) = result.of_type("cluster")
+    assert (verdict["first_timestamp_ms"], verdict["spread_ms"]) == (None, None)
 
 
 def test_a_partition_dir_is_no_volume(run, changed):

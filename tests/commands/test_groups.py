@@ -177,6 +177,21 @@ def test_offsets_that_lead_nowhere_are_findings(run, home):
     assert run("groups", "--fail-on", "error", home).status == 0
 
 
+@pytest.mark.parametrize(
+    ("named", "expected"), [("orders", ("other", [OLD, NEW])), ("payments", ("gone", [OLD]))]
+)
+def test_a_commit_for_another_topic_names_each_id_once(run, tmp_path, named, expected):
+    log = OffsetsLog()
+    log.commit("moved", "orders", 0, 60, topicId=OLD)
+    log.write(tmp_path)
+    data_log(tmp_path, "orders-0", 100, topic_id=OLD)
+    cluster(tmp_path, topic(named, NEW))
+    found = run("groups", "-f", "ndjson", tmp_path)
+    (finding,) = (one for one in found.of_type("finding") if one["code"] == "group/other-topic-id")
+    ids = [one for one in re.findall(r"[A-Za-z0-9_-]{22}", finding["message"]) if one[0] == "A"]
+    assert (offsets(found)["moved", "orders", 0]["topic_is"], ids) == expected
+
+
 def test_a_commit_in_an_open_transaction_is_named_and_does_not_count(run, home):
     found = run("groups", "-f", "ndjson", "--group", "fine", home)
     one = offsets(found)["fine", "orders", 0]

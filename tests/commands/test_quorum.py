@@ -1,5 +1,8 @@
 """``logtool quorum`` at its command line."""
 
+import shlex
+
+import metadata_records
 import pytest
 from answers import numbers
 from damage import damage_file, flip
@@ -7,6 +10,7 @@ from metadata_logs import NO_OP, data, log_dir, voters_batch
 from verification import fingerprint
 
 BEGIN = voters_batch(0, (1, 2, 3))
+TOPIC = "bG9ndG9vbC10b3BpYy0tMQ"
 
 
 @pytest.fixture
@@ -119,3 +123,103 @@ def test_with_an_unreadable_copy_nothing_is_written(run, three, tmp_path):
     result = run("quorum", "--apply", "--voters", "1@a:1", three[0], tmp_path / "missing")
     assert result.status == 4
     assert fingerprint(three[0]) == before
+
+
+def add_partitions(home, *names, topic_id=TOPIC):
+    """Make empty partition dirs of a topic."""
+    for name in names:
+        (home / name).mkdir()
+        (home / name / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+
+
+def test_partition_dirs_that_become_strays_are_named_and_need_consent(run, tmp_path):
+    home = log_dir(tmp_path, 1, BEGIN)
+    add_partitions(home, "orders-0", "orders-1")
+    result = run("quorum", "--json", home)
+    (verdict,) = (one for one in result.items if one["type"] == "quorum")
+    assert result.status == 1
+    strays = [(one["node"], one["topic"], one["partition"], one["action"]) for one in
+              verdict["strays"]]  # fmt: skip
+    assert strays == [(1, "orders", 0, "stray"), (1, "orders", 1, "stray")]
+    line = ["quorum", "--voters", "1@127.0.0.1:9093", home]
+    planned = run(*line, "-f", "ndjson")
+    (rewrite,) = planned.of_type("rewrite")
+    assert (planned.status, rewrite["unaccepted"]) == (1, ["orders-0", "orders-1"])
+    assert "--accept-loss orders-0 --accept-loss orders-1" in run(*line).stderr
+    before = fingerprint(home)
+    for accepted in ((), ("--accept-loss", "orders-0")):
+        refused = run(*line, "--apply", *accepted, "-f", "ndjson")
+        assert refused.status == 5
+        assert not refused.of_type("rewrite")
+    assert fingerprint(home) == before
+    consent = ("--accept-loss", "orders-0", "--accept-loss", "orders-1")
+    assert run(*line, "--apply", *consent).status == 0
+    # The voters are these; the strays are still there.
+    assert run("quorum", home).status == 1
+    assert run(*line, "--apply").status == 0
+
+
+def test_a_partition_that_the_kept_copy_has_is_no_stray(run, tmp_path):
+    batch = data(
+        2, metadata_records.topic("orders", TOPIC), metadata_records.partition(TOPIC, 0, (2,), 2)
+    )
+    homes = [log_dir(tmp_path, 1, voters_batch(0, (1,)), batch), log_dir(tmp_path, 2)]
+    for home in homes:
+        add_partitions(home, "orders-0")
+    result = run("quorum", "--json", *homes)
+    (verdict,) = (one for one in result.items if one["type"] == "quorum")
+    # Its own log dir has a replica that it does not have by the metadata log.
+    assert [one["node"] for one in verdict["strays"]] == [1]
+    assert result.status == 1
+
+
+@pytest.mark.parametrize(("replica", "strays"), [(1, []), (2, ["orders"])])
+def test_a_dir_without_a_topic_id_is_judged_by_its_name(run, tmp_path, replica, strays):
+    batch = data(
+        2, metadata_records.topic("orders", TOPIC),
+        metadata_records.partition(TOPIC, 0, (replica,), replica),
+    )  # fmt: skip
+    home = log_dir(tmp_path, 1, voters_batch(0, (1,)), batch)
+    (home / "orders-0").mkdir()
+    result = run("quorum", "-f", "ndjson", home)
+    (verdict,) = result.of_type("quorum")
+    assert [one["topic"] for one in verdict["strays"]] == strays
+    assert result.status == bool(strays)
+
+
+def test_too_few_copies_lead_to_the_command_for_other_voters(run, tmp_path):
+    home = log_dir(tmp_path, 1, BEGIN)
+    result = run("quorum", "--json", home)
+    (verdict,) = (one for one in result.items if one["type"] == "quorum")
+    words = shlex.split(verdict["command"])
+    assert words[1:4] == ["quorum", "--voters", "1@controller-1.invalid:9091"]
+    assert f"  {verdict['command']}" in run("quorum", home).lines
+    planned = run(*words[1:])
+    assert planned.status == 1
+    assert verdict["command"] not in planned.stdout
+    state = log_dir(tmp_path / "observer", 4, BEGIN)
+    (of_observer,) = run("quorum", "-f", "ndjson", state).of_type("quorum")
+    assert shlex.split(of_observer["command"])[3] == "4@HOST:PORT"
+
+
+def test_the_command_names_the_node_where_no_file_does(run, tmp_path):
+    home = log_dir(tmp_path, 1, BEGIN)
+    (home / "meta.properties").unlink()
+    (verdict,) = run("quorum", "-f", "ndjson", f"1={home}").of_type("quorum")
+    assert shlex.split(verdict["command"])[-1] == f"1={home / '__cluster_metadata-0'}"
+
+
+def test_no_command_with_a_majority(run, three):
+    _, verdict, _ = verdict_of(run, *three)
+    assert verdict["command"] is None
+
+
+def test_an_unfinished_append_is_shown_with_its_place(run, tmp_path):
+    home = log_dir(tmp_path, 1, BEGIN, BEGIN[:30])
+    (copy,) = run("quorum", "-f", "ndjson", home).of_type("copy")
+    assert (copy["unfinished_position"], copy["unfinished_bytes"]) == (len(BEGIN), 30)
+    assert copy["damaged_ranges"] == 0
+    assert [30, len(BEGIN)] in [numbers(line) for line in run("quorum", home).lines]
+    whole = log_dir(tmp_path / "whole", 1, BEGIN)
+    (copy,) = run("quorum", "-f", "ndjson", whole).of_type("copy")
+    assert (copy["unfinished_position"], copy["unfinished_bytes"]) == (None, None)

@@ -7,6 +7,8 @@ import pytest
 from answers import last_line, numbers
 from damage import remove_file
 
+from logtool.commands.printing import terminal
+
 FORMATS = ("table", "json", "ndjson", "csv", "tsv", "markdown")
 
 
@@ -36,7 +38,7 @@ def test_a_healthy_dir_is_a_table_of_its_partitions(run, scenario):
     assert result.status == 0
     assert result.lines[0].split()[:3] == ["topic", "partition", "node"]
     row = next(line.split() for line in result.lines if line.startswith("codec-none "))
-    assert " ".join(row) == "codec-none 0 1 0 360 360 360 360 0 2 sound 0"
+    assert " ".join(row) == "codec-none 0 1 0 360 360 360 360 0 2 sound 0 0"
     assert "" not in result.lines  # one table
     assert numbers(last_line(result)) == [32]
 
@@ -75,7 +77,8 @@ def test_without_leader_a_broker_alone_is_not_judged_as_a_leader(run, nodes):
     assert numbers(first) == [1, 3]  # one partition, and the node that was in sync
     assert numbers(last) == [1]
     compared = run("watermark", "--topic", "replica.in-sync", *nodes[:2])
-    assert numbers(compared.stderr) == [1]
+    # Node 2 was alone in sync, but the result rests on its copy: node 3 is named.
+    assert numbers(compared.stderr) == [1, 3, 1]
 
 
 def test_a_replica_of_another_topic_is_named_by_its_path(run, copy_of):
@@ -133,7 +136,7 @@ def test_a_log_that_lost_its_end_costs_acknowledged_records(run, copy_of):
     result = run("watermark", home)
     assert result.status == 1
     assert "checkpoint/high-watermark-beyond-end" in result.stdout
-    assert numbers(last_line(result)) == [32, 1]
+    assert numbers(last_line(result)) == [32, 11, 1]  # partitions, offsets, partitions
     found = run("watermark", "-f", "ndjson", home)
     (replica,) = (one for one in found.of_type("replica") if one["topic"] == "codec-gzip")
     assert replica["acknowledged_gone"] == 11
@@ -241,3 +244,60 @@ def test_the_cost_of_each_leader_is_one_line(run, scenario):
             assert named == {n: cost for (of, n), cost in costs.items() if of == name and cost}
             assert numbers(parts[-1]) == [elected[name]]
     assert "; ".join(lines["replica.lagging-0"].split("; ")[:1]) == "let 2 lead"
+
+
+def test_replicas_without_a_given_copy_are_named_where_one_copy_decides(run, nodes):
+    of_two = run("watermark", "-f", "ndjson", nodes[1])
+    groups = {one["topic"]: one for one in of_two.of_type("group")}
+    assert of_two.status == 0
+    # By its own metadata log, node 2 was alone in sync.
+    assert {(tuple(one["in_sync"]), tuple(one["not_given"])) for one in groups.values()} == {
+        ((2,), (3,))
+    }
+    first, _ = run("watermark", nodes[1]).stderr.splitlines()
+    assert numbers(first) == [4, 3]
+    both = run("watermark", "-f", "ndjson", *nodes)
+    assert {tuple(one["not_given"]) for one in both.of_type("group")} == {()}
+
+
+def test_the_source_of_what_counts_as_acknowledged_is_named(run, nodes):
+    result = run("watermark", "-f", "ndjson", *nodes)
+    groups = {one["topic"]: one for one in result.of_type("group")}
+    lagging = groups["replica.lagging"]
+    assert (lagging["committed_offset"], lagging["committed_from"]) == (180, "alone")
+    assert groups["replica.in-sync"]["committed_from"] == "checkpoint"
+    lines = run("watermark", "--topic", "replica.lagging", *nodes).stderr.splitlines()
+    (line,) = (one for one in lines if one.startswith("replica.lagging-0"))
+    # Leader; the other one and its loss; the offsets that were acknowledged, and by whom.
+    assert numbers(line.removeprefix("replica.lagging-0")) == [2, 3, 60, 2, 180, 2]
+
+
+def test_a_lost_end_is_counted_in_the_table_and_in_the_last_line(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    path = home / "replication-offset-checkpoint"
+    path.write_text(path.read_text().replace("codec-gzip 0 300", "codec-gzip 0 311"))
+    result = run("watermark", "--topic", "codec-gzip", home)
+    titles, _, row = (line.split() for line in result.lines[:3])
+    assert dict(zip(titles, row, strict=True))["acknowledged_gone"] == "11"
+    assert numbers(last_line(result)) == [1, 11, 1]
+
+
+def test_a_lost_beginning_is_counted_by_its_finding(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    for file in (home / "small-segments-0").glob(f"{0:020d}.*"):
+        file.unlink()
+    result = run("watermark", "-f", "ndjson", "--topic", "small-segments", home)
+    (finding,) = result.of_type("finding")
+    lost = finding["last_offset"] - finding["first_offset"] + 1
+    assert (result.status, finding["code"]) == (1, "log/beginning-absent")
+    assert numbers(last_line(run("watermark", "--topic", "small-segments", home))) == [1, lost]
+
+
+def test_a_narrow_table_of_findings_shows_their_messages(run, copy_of, monkeypatch):
+    monkeypatch.setattr(terminal, "width_of", lambda _, *, wide: None if wide else 80)
+    home = copy_of("4.3.1/clean")
+    path = home / "replication-offset-checkpoint"
+    path.write_text(path.read_text().replace("codec-gzip 0 300", "codec-gzip 0 311"))
+    lines = run("watermark", "--topic", "codec-gzip", home).lines
+    titles = next(line.split() for line in lines if "code " in line)
+    assert {"code", "path", "message"} <= {*titles}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from metadata_logs import NO_OP, control, data, directory_id, log_dir, voter, voters_batch
 
-from logtool.commands.views.quorum import LOSS
+from logtool.commands.views.quorum_tables import LOSS
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError, UsageError
 from logtool.formats import control_record
 from logtool.log.inputs import NodeDir
