@@ -55,8 +55,8 @@ class Export(ABC):
 
     def _refuse(self, where: str, why: str) -> NoReturn:
         raise RefusedError(
-            f"{where}: {why}; nothing was written. The guide logtool-recipes shows how to produce "
-            "any record again"
+            f"{where}: {why}; nothing was written. '--records --format ndjson --values base64' "
+            "prints any record; the script produce-again in the guide logtool-recipes produces it"
         )
 
     def _target(self) -> str:

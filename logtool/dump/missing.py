@@ -155,7 +155,7 @@ class MissingIn:
             return  # The errors say why.
         given = [one for one in others.values() if one.given]
         for one in mine:
-            # Of whole log dirs the metadata log is none of a client.
+            # No client has written the metadata log of a whole log dir.
             if isinstance(one, UnreadableError) or (
                 one.key[0] == CLUSTER_METADATA and not one.given
             ):

@@ -54,6 +54,17 @@ def produce(tmp_path, child_environment):
     return run_script
 
 
+def test_the_command_of_the_guide_takes_the_script_out_of_the_man_page(tmp_path):
+    guide = (ROOT / "man" / "logtool-recipes.md").read_text("utf-8")
+    (script,) = re.findall(r'```python\n("""Produce the records.*?)```', guide, re.DOTALL)
+    (command,) = re.findall(
+        r"^logtool man recipes \| (sed .*) > produce-again$", guide, re.MULTILINE
+    )
+    page = (ROOT / "man" / "logtool-recipes.7").read_bytes()
+    done = subprocess.run(["sh", "-c", command], input=page, capture_output=True, check=True)
+    assert done.stdout.decode() == script
+
+
 @pytest.fixture
 def odd(scenario):
     """Return a partition dir with null keys and values, values that are no text, and headers."""
