@@ -8,7 +8,7 @@ from typing import Final
 from logtool.commands import options
 from logtool.commands.output import Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Object, columns
+from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views.rows import RowPrinter
 from logtool.errors import UsageError
 from logtool.exits import Exit
@@ -39,6 +39,7 @@ DOCUMENT: Final = Document(
     name="explain", title="Objects that logtool explain prints", tables=(_RULE,)
 )
 _LIST = columns("code", "severity", "broker", "remedy", "title")
+_NARROW = keep(_LIST, "code", "title")
 
 
 def run(code: str | None, printing: options.Printing) -> Exit:
@@ -57,7 +58,7 @@ def make(*, one: bool) -> View:
     return View(
         schema=DOCUMENT.schema,
         columns=columns(*_RULE.names(Way.CSV)) if one else _LIST,
-        layout=lambda _: _LIST,
+        layout=lambda _: _NARROW,
         lines={"table": _page} if one else {},
         row_types=frozenset({"rule"}),
     )

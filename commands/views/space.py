@@ -1,12 +1,14 @@
 """Output of space: a row for each topic, for each file system, and for each step of --free."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
+from logtool.commands.views.leftovers import short_name, undelete_lines
 from logtool.commands.views.space_tables import DOCUMENT, FILE_SYSTEM, STEP, TOPIC, TOTAL
 from logtool.disk import shell
 from logtool.exits import Exit
@@ -105,6 +107,9 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
         self._forecast = forecast
         self.total = SpaceTotal(wanted)
         self._systems: list[FileSystemSpace] = []
+        self._paths: Sequence[Path] = report.inputs.paths if report.inputs else ()
+        self._deleted = False
+        """True if a step frees a directory that waits to be deleted."""
 
     def show(self, item: TopicSpace | FileSystemSpace | FreeingStep) -> None:
         """Print one object."""
@@ -123,6 +128,7 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             self._report.item(FILE_SYSTEM.row(item))
         else:
             total.step_bytes += item.bytes
+            self._deleted |= item.path.name.endswith("-delete")
             self._report.item(STEP.row(item))
 
     def finish(self) -> None:
@@ -152,6 +158,8 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
                 "it starts",
                 None,
             )
+            if self._deleted:
+                yield from undelete_lines(self._paths)
         if 2 * total.preallocated_bytes > total.disk_bytes:
             share = text.share(total.preallocated_bytes, total.disk_bytes)
             yield (
@@ -241,7 +249,7 @@ def _start(system: FileSystemSpace) -> Line:
 def _layout() -> Callable[[Object], Columns | None]:
     by_type = {
         "topic": keep(_TOPIC, "topic", "disk", "log", "leftovers"),
-        "step": keep(_STEP, "free", "in", "bytes"),
+        "step": keep(_STEP, "free", "in", "bytes", "records", "retention"),
     }
     return lambda obj: by_type.get(str(obj["type"]))
 
@@ -271,7 +279,7 @@ _TOPIC: Sequence[TableColumn] = (
 )
 _STEP: Sequence[TableColumn] = (
     TableColumn("free", lambda obj: obj["kind"]),
-    TableColumn("in", lambda obj: obj["path"].rpartition("/")[2]),
+    TableColumn("in", lambda obj: short_name(obj["path"])),
     TableColumn("bytes", lambda obj: text.size(obj["bytes"])),
     TableColumn("segments", lambda obj: obj["segments"] or ""),
     TableColumn("records", _before),

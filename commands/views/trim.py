@@ -13,6 +13,7 @@ from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
 from logtool.commands.views import actions
+from logtool.commands.views.leftovers import short_name, undelete_lines
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
@@ -129,6 +130,9 @@ class TrimPrinter(Printer[TrimItem]):
     ) -> None:  # fmt: skip
         self._report, self._summary, self._job, self._apply = report, summary, job, apply
         self._total = TrimTotal(wanted)
+        self._command = job.command
+        self._deleted = False
+        """True if a directory loses files that waits to be deleted."""
         self._finished = False
         """True if an earlier plan is finished, or is to be finished, first."""
 
@@ -146,6 +150,7 @@ class TrimPrinter(Printer[TrimItem]):
             total.files += item.files
             total.bytes += item.bytes
             total.lost_offsets += item.lost_offsets
+            self._deleted |= item.path.name.endswith("-delete")
             total.accept_loss += self._job.losing([item])
             self._report.item(TRIMMED.row(item))
 
@@ -188,12 +193,14 @@ class TrimPrinter(Printer[TrimItem]):
         if total.lost_offsets:
             verb = "are lost" if total.removed else "would be lost"
             yield f"{text.count(total.lost_offsets, 'offset')} {verb}", "warning"
-        if total.accept_loss and not self._apply:
-            accept = " ".join(shell.option("--accept-loss", name) for name in total.accept_loss)
-            yield f"to accept that: {accept}", None
-        if not total.removed:
-            add = "" if self._apply else "; add --apply and --undo-dir DIR to do it"
-            yield f"{text.state(summary)}nothing was written{add}", None
+        if self._deleted and not total.removed:
+            yield from undelete_lines(self._report.inputs.paths if self._report.inputs else ())
+        if not total.removed and not self._apply:
+            accept = (shell.option("--accept-loss", name) for name in total.accept_loss)
+            yield "nothing was written; to do it, with DIR on another disk:", None
+            yield f"  {' '.join([self._command, '--apply --undo-dir DIR', *accept])}", None
+        elif not total.removed:
+            yield f"{text.state(summary)}nothing was written", None
         elif self._report.settings.format in ("csv", "tsv", "markdown"):
             for place in self._job.undo_dirs:
                 yield actions.undo_line(place), None
@@ -226,7 +233,7 @@ def _lost(obj: Object) -> str:
 
 _TRIMMED: Sequence[TableColumn] = (
     TableColumn("remove", lambda obj: obj["kind"]),
-    TableColumn("in", lambda obj: obj["path"].rpartition("/")[2]),
+    TableColumn("in", lambda obj: short_name(obj["path"])),
     TableColumn("bytes", lambda obj: text.size(obj["bytes"])),
     TableColumn("segments", lambda obj: obj["segments"] or ""),
     TableColumn("log start", _start),

@@ -9,7 +9,7 @@ from logtool.apply.parsing import PlanState
 from logtool.commands import options
 from logtool.commands.output import Line, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import columns
+from logtool.commands.printing.writers import columns, keep
 from logtool.commands.views.rows import RowPrinter
 from logtool.disk import shell
 from logtool.exits import Exit
@@ -41,7 +41,7 @@ SCHEMA = DOCUMENT.schema
 def run(places: Sequence[Path], printing: options.Printing) -> Exit:
     """Print the commands that changed the log dirs at `places`; return the exit status."""
     settings, summary = printing.settings(), ActionSummary()
-    rows = columns("time", "state", "files", "command", "undo_dir")
+    rows = keep(columns("time", "state", "files", "command", "undo_dir"), "state", "undo_dir")
     view = View(
         schema=SCHEMA,
         columns=rows,
@@ -70,9 +70,10 @@ class ListPrinter(RowPrinter[AppliedCommand]):
     def last_lines(self) -> Iterator[Line]:
         """Yield the number of commands, the last to undo, and the one whose undo came last."""
         made = [one for one in self._changed if one.state != PlanState.UNDONE]
-        if made:
-            last = max(made, key=lambda one: one.time or "")
-            yield f"undo the last: logtool undo --apply {shell.path(last.undo_dir)}", None
+        last = {one.log_dir: one for one in sorted(made, key=lambda one: one.time or "")}
+        for one in last.values():
+            which = f" of {one.log_dir}" if len(last) > 1 else ""
+            yield f"undo the last{which}: logtool undo --apply {shell.path(one.undo_dir)}", None
         newest = max(self._changed, key=lambda one: one.state_time or "", default=None)
         if newest and newest.state == PlanState.UNDONE:
             again = f"logtool undo --redo --apply {shell.path(newest.undo_dir)}"

@@ -143,6 +143,8 @@ class TrimRun:
         """Partitions that were looked at."""
         self.is_done = False
         """True if files were removed."""
+        self.command = options.command
+        """The command line of the run."""
 
     def __iter__(self) -> Iterator[TrimItem]:
         found: list[TrimmedDirectory] = []
