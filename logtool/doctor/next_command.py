@@ -16,6 +16,7 @@ from logtool.doctor.answers import (
 from logtool.doctor.examination import Examination
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Remedy, Severity
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.buckets import is_bucket
 from logtool.log.inputs import log_dirs_in
 from logtool.log.opening import open_log_dir
@@ -25,6 +26,8 @@ from logtool.running.remedies import Remedies
 _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
 """Remedies of findings about data that another copy can still have."""
 
+_COPY = "data-dir/duplicate-partition"
+"""Code of a log dir that was given with a copy of it."""
 _MOST_TOPICS = 8
 """Topics that a command names; it takes all if there are more."""
 
@@ -48,12 +51,17 @@ def next_command(
         return _unread(run, run.unread[0])
     if several := _of_several_nodes(given):
         return several
+    quorum = compared_quorum(run)
+    if quorum and any(one.topic == CLUSTER_METADATA for one in errors):
+        return quorum
+    if refusing and refusing.code == _COPY and (filled := _filled_by_a_copy(errors)):
+        return filled
     if start and start.refuses:
         return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
     if waiting := [one for one in errors if one.code == "partition/lost" and one.next]:
         return _undelete(run, waiting)
-    if filled := _fill(run, others):
-        return filled
+    if copies := copies_of(run, others):
+        return _fill(run, copies)
     if start and (start.losing or start.state is Gravity.ERROR):
         return _plan(run, "what the next start does, and what is lost")
     if start and start.not_reached and any(one.remedy in _FROM_A_COPY for one in errors):
@@ -138,20 +146,41 @@ def _undelete(run: Examination, waiting: Sequence[Finding]) -> Next:
     return Next(command or " ".join(words), "the logs that the next start deletes")
 
 
-def _fill(run: Examination, others: Sequence[Examination]) -> Next | None:
-    """Return the repair of damaged partitions from other brokers; None if no copy is sound."""
+def copies_of(run: Examination, others: Sequence[Examination]) -> list[Path]:
+    """Return the paths of other brokers that have a sound copy of a damaged partition."""
     damaged, copies = _damaged(run), []
     for other in others:
         is_bad = _damaged(other)
         sound = {one for home in other.homes for one in home.partitions}
         if any(name in sound and name not in is_bad for name in damaged):
-            copies += [f"--fill-from {shell.path(path)}" for path in other.paths]
-    if not copies:
-        return None
+            copies += other.paths
+    return copies
+
+
+def _fill(run: Examination, copies: Sequence[Path]) -> Next:
+    """Return the repair of damaged partitions from other brokers."""
+    words = ["recover", *(f"--fill-from {shell.path(path)}" for path in copies)]
     return Next(
-        command_line(run, " ".join(["recover", *copies])),
+        command_line(run, " ".join(words)),
         "the repair with sound batches of the other copies; nothing is written without --apply",
     )
+
+
+def compared_quorum(run: Examination) -> Next | None:
+    """Return the comparison of the voters' metadata logs, where this one is damaged.
+
+    None if the node is not one of several voters.
+    """
+    node = run.forecast.broker.node
+    is_bad = any(one.topic == CLUSTER_METADATA for one in run.findings if _is_serious(one))
+    if not is_bad or node.node_id not in node.voters or len(node.voters) < 2:
+        return None
+    words = ["logtool quorum", *map(shell.path, run.paths)]
+    return Next(" ".join(words), "the metadata log; give the log dirs of the other voters, too")
+
+
+def _is_serious(found: Finding) -> bool:
+    return found.severity is not Severity.INFO
 
 
 def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
@@ -162,6 +191,17 @@ def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
         for one in run.findings
         if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY
     }
+
+
+def _filled_by_a_copy(errors: Sequence[Finding]) -> Next | None:
+    """Return the repair of the first finding that a copy mends which was given; None without one.
+
+    The copy is a second log dir of the broker in name only.
+    """
+    for one in errors:
+        if one.next and one.next.startswith("logtool recover "):
+            return Next(one.next, f"the repair of {one.code} from the copy")
+    return None
 
 
 def _finding(run: Examination, found: Finding) -> Next:
