@@ -218,7 +218,9 @@ def _start(obj: Object) -> Iterator[str]:
     if obj["losing_partitions"]:
         where = text.count(len(obj["losing_partitions"]), "partition")
         what = text.count(lost, "record") if lost else "acknowledged offsets"
-        yield f"LOSES {what} in {where};"
+        stops = obj["refuses"] or obj["partitions_not_loaded"] or obj["offline_log_dirs"]
+        starts = "" if stops else "the broker starts, and "
+        yield f"{starts}LOSES {what} in {where};"
     if obj["offline_log_dirs"]:
         yield f"{text.count(obj['offline_log_dirs'], 'log dir')} offline;"
     if obj["partitions_not_loaded"]:

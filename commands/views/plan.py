@@ -294,10 +294,16 @@ class PlanPrinter(ActionPrinter):
         for end, found in (
             ("to recover what no broker loads", mending.cut(self._forecasts)),
             ("to take what is lost from a copy on another broker", mending.fill(losing)),
-            ("to accept the loss", mending.accept(losing, self._report.inputs)),
+            (self._accepting(), mending.accept(losing, self._report.inputs)),
         ):
             if found:
                 yield end, found
+
+    def _accepting(self) -> str:
+        """Return what accepts the loss: the start does, too, if nothing prevents it."""
+        loads = all(one.outcome == "loads" for one in self._forecasts)
+        starts = loads and not (self._counts["refuse"] or self._counts["offline"])
+        return "to accept the loss, as the start does by itself" if starts else "to accept the loss"
 
     def _is_bad(self) -> bool:
         """Return whether the start loses something, or a partition does not load."""

@@ -130,6 +130,12 @@ class RecoverPrinter(ActionPrinter):
         if unfilled := self._counts["unfilled"]:
             yield f"{text.count(unfilled, 'damaged range')} that no other copy fills"
         yield from self._losses("lost" if all_made else "would be lost")
+        below = [one for one in self._losing if _is_below_its_watermark(one)]
+        if below and all_made:
+            yield (
+                f"the next start lowers the high watermark of {', '.join(mending.names(below))} to "
+                "the end of the log; until then verify and doctor report the lost offsets"
+            )
         if self._losing and not job.consent.apply:
             options = " ".join(shell.option("--accept-loss", name) for name in losing)
             yield f"to accept that: {options}"
@@ -168,3 +174,8 @@ class RecoverPrinter(ActionPrinter):
                 acts = f"{forecast.request.topic}-{forecast.request.partition}" in losing
                 recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered + acts
         return (log_dir for log_dir, count in recovered.items() if not count)
+
+
+def _is_below_its_watermark(one: PartitionForecast) -> bool:
+    """Return whether the log then ends below its high watermark, which stays as it is."""
+    return bool(one.lost_acknowledged) and one.request.start.truncate_to is None

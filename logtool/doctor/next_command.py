@@ -148,7 +148,8 @@ def _undelete(run: Examination, waiting: Sequence[Finding]) -> Next:
 
 def copies_of(run: Examination, others: Sequence[Examination]) -> list[Path]:
     """Return the paths of other brokers that have a sound copy of a damaged partition."""
-    damaged, copies = _damaged(run), []
+    damaged = _damaged(run)
+    copies: list[Path] = []
     for other in others:
         is_bad = _damaged(other)
         sound = {one for home in other.homes for one in home.partitions}
