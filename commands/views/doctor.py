@@ -152,8 +152,16 @@ def _wrapped(line: str, width: int, columns: int = _INDENT) -> list[str]:
     ) or [indent]  # fmt: skip
 
 
+_SHOWN_INFOS = frozenset({"batch/timestamp-future", "batch/timestamp-unit"})
+"""Codes of severity info that a person is shown: they change what retention deletes."""
+
+
 def _groups(obj: Object, settings: OutputSettings, prefix: str, width: int) -> Iterator[str]:
-    groups = [group for group in obj.get("groups", ()) if group["state"] != "info"]
+    groups = [
+        group
+        for group in obj.get("groups", ())
+        if group["state"] != "info" or group["name"] in _SHOWN_INFOS
+    ]
     for group in groups[:MOST_GROUPS]:
         count = f" x{group['count']:,}" if group["count"] > 1 else ""
         place = str(group["path"] or "").removeprefix(prefix)
