@@ -66,7 +66,7 @@ class UnreadLogs:
 
 def unread_logs(forecasts: Sequence[PartitionForecast]) -> UnreadLogs | None:
     """Return the unread parts of these logs, which no start reads; None if a start reads all."""
-    unread = [forecast for forecast in forecasts if forecast.unread_bytes]
+    unread = [one for one in forecasts if one.unread_bytes and not one.request.is_deleted]
     if not unread:
         return None
     places = [one.request.path if len(forecasts) == 1 else one.request.log_dir for one in unread]
@@ -241,6 +241,8 @@ class PlanPrinter(ActionPrinter):
         if self._withheld:
             yield self._withheld_line()
         yield from self._time_lines()
+        if self._missing:
+            yield from self._largest_lines()
         yield from self._thread_lines()
         if left := sum(one.damage_left for one in self._forecasts):
             places = text.count(left, "damaged place")

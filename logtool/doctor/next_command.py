@@ -80,7 +80,7 @@ def next_command(
     for found in by_severity[Severity.WARNING]:
         return _finding(run, found)
     if start and start.cause:
-        return _plan(run, "the partitions that the next start recovers as a whole")
+        return _plan(run, "how long the next start takes, and why, with the largest partitions")
     if txns and txns.unknown:
         return Next(txns.command, "old transactions whose coordinators are not here")
     if not run.deep.is_whole:
