@@ -198,7 +198,7 @@ def _of_file(left: File, right: File, spend: Spend) -> Iterator[LogDirDifference
         rows = both[0].offsets.items() ^ both[1].offsets.items()
         wrong = {key for key, _ in rows}
         if wrong:
-            text = "; ".join(_of_rows(*(one.offsets for one in both), *paths))
+            text = "; ".join(_of_rows(both[0].offsets, both[1].offsets, *paths))
             yield LogDirDifference(DifferenceKind.ROWS, *paths, len(wrong), text)
         refused = [offset_checkpoint.refusal(one) for one in both]
         if refused[0] != refused[1] and not wrong:
