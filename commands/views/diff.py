@@ -11,6 +11,7 @@ from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views.diff_tables import COPY, DAMAGE, DIFFERENCE, DOCUMENT, PARTITION
 from logtool.copies.log_dirs import DifferenceKind, LogDirDifference
 from logtool.copies.pair import Status
+from logtool.copies.segments import UNREADABLE
 from logtool.copies.verdict import CopiesVerdict
 from logtool.diff import Diff
 from logtool.errors import UsageError
@@ -37,10 +38,14 @@ _WORDS = {
     Status.DISJOINT: "no offset in common",
     Status.MISSING: "BATCHES ARE MISSING",
     Status.DAMAGED: "DAMAGED",
+    Status.UNREAD: "NOT READ AS A WHOLE",
     Status.DIVERGED: "DIVERGED",
     Status.OTHER_TOPIC: "TOPIC IDS DIFFER: not the same topic",
 }
-_STYLES = {Status.COMPACTED: "info", Status.BEHIND: "warning", Status.DISJOINT: "warning"}
+_STYLES = {
+    Status.COMPACTED: "info", Status.BEHIND: "warning", Status.DISJOINT: "warning",
+    Status.UNREAD: "warning",
+}  # fmt: skip
 
 
 def run(
@@ -273,7 +278,7 @@ def _copy(obj: Object) -> str:
 
 def _pair(obj: Object) -> str:
     status = obj["status"]
-    if status in (Status.SAME, Status.OTHER_TOPIC, Status.DISJOINT):
+    if status in (Status.SAME, Status.OTHER_TOPIC, Status.DISJOINT, Status.UNREAD):
         return _WORDS[Status(status)]
     same = text.count(obj["equal_batches"], "batch", "batches")
     parts = [f"{same} the same"]
@@ -312,11 +317,11 @@ def _lacks(obj: dict[str, Any]) -> list[str]:
 
 
 def _damage(obj: Object) -> str:
+    place = f"segment {obj['segment']} @{obj['position']}, {text.size(obj['length'])}"
+    if obj["reason"] == UNREADABLE:
+        return f"{place}: cannot be read ({text.escape(obj['message'])})"
     what = "unfinished append" if obj["torn_tail"] else f"damage ({obj['reason']})"
-    line = (
-        f"{what} in segment {obj['segment']} @{obj['position']}, {text.size(obj['length'])}: "
-        f"{text.escape(obj['message'])}"
-    )
+    line = f"{what} in {place}: {text.escape(obj['message'])}"
     if obj["first_offset"] is None:
         return f"{line}; no offset is missing"
     last = "the end" if obj["last_offset"] is None else obj["last_offset"]

@@ -114,7 +114,9 @@ class RecoverPrinter(ActionPrinter):
                 nothing = f"there is nothing to cut from offset {target} on"
                 yield f"{one.request.path}: the log ends at {end}; {nothing}"
         for log_dir in self._stopped_in_order():
-            yield f"{log_dir}: nothing to recover after a clean stop; --full recovers all logs"
+            where = "" if summary.complete else " in what could be read"
+            nothing = f"nothing to recover after a clean stop{where}"
+            yield f"{log_dir}: {nothing}; --full recovers all logs"
         stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
         if stopped:
             what = "it" if stopped == 1 else "them"

@@ -230,7 +230,7 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         if total.freed_bytes is not None:
             more = "more" if total.freed_bytes >= 0 else "less"
             line += f", {text.size(abs(total.freed_bytes))} {more} than without --with"
-        yield line, None
+        yield text.state(self._report.summary) + line, None
 
 
 def _stamp(item: PartitionRetention) -> str:

@@ -14,7 +14,6 @@ from logtool.findings import Finding, Remedy, Severity
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
-from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 
 MOST_PARTITIONS = 3
@@ -183,7 +182,8 @@ def _log_of(finding: Finding) -> Path | None:
 
 @cache
 def _is_of_redpanda(folder: Path) -> bool:
-    return not files.is_remote(folder) and opening.try_flavour(folder) is REDPANDA
+    flavour = None if files.is_remote(folder) else opening.try_flavour(folder)
+    return flavour is not None and flavour.has_raft_offsets
 
 
 def _partition_dir(finding: Finding) -> Path | None:
