@@ -248,7 +248,8 @@ def _start(obj: Object) -> Iterator[str]:
     else:
         segments = text.count(obj["segments"], "segment")
         because = f" because {obj['cause']}" if obj["cause"] else ""
-        yield f"{obj['recovered_segments']:,} of {segments} recovered{because},"
+        without = " (the metadata log not counted)" if obj["metadata_log"] else ""
+        yield f"{obj['recovered_segments']:,} of {segments} recovered{because}{without},"
     yield f"{text.count(obj['changed_files'], 'file')} cut, rebuilt or removed;"
     yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
     if obj["seconds"] is not None:
@@ -282,7 +283,8 @@ def _transactions(obj: Object) -> Iterator[str]:
     if obj["unknown"]:
         kinds.append(f"{obj['unknown']:,} old without a coordinator in these log dirs")
     if others := obj["open"] - obj["hanging"] - obj["unknown"]:
-        kinds.append(f"{others:,} that a coordinator or its client ends")
+        verb = "ends" if others == 1 else "end"
+        kinds.append(f"{others:,} that {verb} without help, by a client or a timeout")
     yield f"{', '.join(kinds)};"
     if obj["oldest"]:
         age = text.duration(obj["age_ms"] / 1000)

@@ -262,7 +262,8 @@ class PlanPrinter(ActionPrinter):
         if not forecasts and complete and not self._is_absent():
             return NO_PARTITION
         stops = sum(forecast.outcome != "loads" for forecast in forecasts)
-        parts = [text.count(len(forecasts), "partition")]
+        without = " (the metadata log not counted)" if self._forecast.has_metadata_log else ""
+        parts = [text.count(len(forecasts), "partition") + without]
         recovered = sum(forecast.recovered for forecast in forecasts)
         if recovered:
             segments = text.count(sum(forecast.segments for forecast in forecasts), "segment")

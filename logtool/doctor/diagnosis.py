@@ -166,6 +166,7 @@ def next_start(run: Examination) -> NextStart:
         partitions=len(forecasts),
         not_reached=run.forecast.not_reached,
         not_loaded=not_loaded,
+        metadata_log=run.forecast.has_metadata_log,
         segments=sum(one.segments for one in forecasts),
         recovered_segments=recovered,
         cause=" and ".join(dict.fromkeys(one.cause for one in missing)) or None,

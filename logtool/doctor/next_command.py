@@ -18,7 +18,7 @@ from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Remedy, Severity
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.buckets import is_bucket
-from logtool.log.inputs import log_dirs_in
+from logtool.log.inputs import kind_of, log_dirs_in
 from logtool.log.opening import open_log_dir
 from logtool.node.identity import identify
 from logtool.running.remedies import Remedies
@@ -246,6 +246,15 @@ def _ids_of(path: Path) -> tuple[int | None, str | None]:
     return (meta.node_id, meta.directory_id) if meta else (None, None)
 
 
+def _of_file(path: Path) -> Next:
+    """Return the command for a file that was given in place of a directory."""
+    try:
+        kind_of(path.parent)
+    except UnreadableError:
+        return Next(f"logtool verify {shell.path(path)}", "the file by itself")
+    return Next(f"logtool doctor {shell.path(path.parent)}", "the directory of the file")
+
+
 def _unread(run: Examination, error: UnreadableError) -> Next:
     """Return a command that shows why a path could not be read."""
     path = error.path
@@ -255,6 +264,8 @@ def _unread(run: Examination, error: UnreadableError) -> Next:
         return Next(f"logtool doctor {' '.join(inner)}", "the log dirs that the directory holds")
     if isinstance(error, NothingMatchedError):
         return Next(f"ls -la {shell.path(path)}", "what the directory holds")
+    if path in run.paths and path.is_file():
+        return _of_file(path)
     if path.exists():
         return Next(f"ls -ld {shell.path(path)}", "who may read the path")
     there: Path = next((one for one in path.absolute().parents if one.exists()), Path("/"))
