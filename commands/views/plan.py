@@ -303,7 +303,7 @@ class PlanPrinter(ActionPrinter):
                 yield end, found
 
     def _accepting(self) -> str:
-        """Return what accepts the loss: the start does, too, if nothing prevents it."""
+        """Return the words before the command that accepts a loss, as a start does that happens."""
         loads = all(one.outcome == "loads" for one in self._forecasts)
         starts = loads and not (self._counts["refuse"] or self._counts["offline"])
         return "to accept the loss, as the start does by itself" if starts else "to accept the loss"

@@ -81,7 +81,7 @@ def at_every_start(finding: Finding) -> Finding:
     """Return a finding about the metadata log as every start treats it, also after a clean stop.
 
     A start recovers the metadata log from its first segment: it cuts the log before damage and
-    writes indexes and snapshots of producers anew. Source: ``KafkaMetadataLog`` (Kafka 3.3 to 4.3).
+    builds indexes and snapshots of producers. Source: ``KafkaMetadataLog`` (Kafka 3.3 to 4.3).
     """
     is_torn = finding.code == "log/torn-tail-clean"
     is_mended = is_torn or finding.remedy is Remedy.RECOVER
