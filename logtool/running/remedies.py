@@ -103,11 +103,12 @@ class Remedies:
         if remedy is not Remedy.RECOVER:
             return explain
         # recover refuses to change a log dir in which something is lost.
-        losing = self._partitions.get(_LOSS, {})
+        losing = [one for each in _LOSSES for one in self._partitions.get(each, {})]
         folders = [one for one in self._partitions.get(way, {}) if one not in losing]
         if way not in self._outside and not folders:
-            return self._fill(_LOSS)  # It mends these findings, too.
-        is_safe = self._is_by_name(way, folders) or not losing
+            # Filling mends these findings, too.
+            return self._fill(_LOSS) if self._counts[_LOSS] else explain
+        is_safe = self._is_by_name(way, folders) or not any(self._counts[one] for one in _LOSSES)
         return self._recover("--full --apply" if is_safe else "--full", way, folders)
 
     def _fill(self, way: "_Way") -> str:
@@ -149,6 +150,7 @@ _Way = tuple[Remedy, bool]
 """A remedy, and whether `recover` fills the log from a copy."""
 _LOSS, _FILL = (Remedy.LOSS, True), (Remedy.REPLICA, True)
 _FILLS = (_LOSS, _FILL)
+_LOSSES = (_LOSS, (Remedy.LOSS, False))
 _ORDER = (
     (Remedy.CHECKPOINT, False),  # which `recover` may need to load a partition
     (Remedy.RECOVER, False),
