@@ -8,6 +8,7 @@ import gc
 import os
 import re
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -289,8 +290,6 @@ def _trouble(message: str) -> None:
 
 
 def _usage_error(message: str, path: str) -> int:
-    import textwrap
-
     from logtool.commands.printing import terminal, text
 
     lines = [f"{path}: {text.escape(message)}"]
