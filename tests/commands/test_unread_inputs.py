@@ -44,6 +44,12 @@ def test_a_copy_that_cannot_be_read_is_not_damaged_nor_behind(data):
     )  # fmt: skip
 
 
+def test_a_fingerprint_says_that_the_log_was_not_read(data):
+    found = objects("diff", "--fingerprint", data)
+    (one,) = (each for each in found if each.get("path") == str(data / UNREAD))
+    assert (one["damaged_ranges"], one["unread"]) == (0, True)
+
+
 def test_a_log_that_cannot_be_read_may_hold_a_marker(data):
     found = objects("txns", data)
     states = {
