@@ -6,7 +6,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program.coordinator_options import (
-    LOCAL_BROKER,
+    ANY_BROKER,
     BootstrapServer,
     now_option,
 )
@@ -73,7 +73,7 @@ def groups(
     offsets_retention: Retention = "7d",
     at: At = None,
     now: Annotated[str | None, now_option("Compute expiry")] = None,
-    bootstrap_server: BootstrapServer = LOCAL_BROKER,
+    bootstrap_server: BootstrapServer = ANY_BROKER,
     fail_on: options.FailOn = Severity.WARNING,
     running: Annotated[options.Running, Without("jobs")],
     printing: options.Printing,

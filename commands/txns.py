@@ -7,7 +7,7 @@ import typer
 from logtool.commands import options
 from logtool.commands.program.case_inputs import CaseInputs
 from logtool.commands.program.coordinator_options import (
-    LOCAL_BROKER,
+    ANY_BROKER,
     BootstrapServer,
     now_option,
 )
@@ -47,7 +47,7 @@ def txns(
     only_open: Open = False,
     now: Annotated[str | None, now_option("Compute ages")] = None,
     max_age: MaxAge = None,
-    bootstrap_server: BootstrapServer = LOCAL_BROKER,
+    bootstrap_server: BootstrapServer = ANY_BROKER,
     running: options.Running,
     printing: options.Printing,
 ) -> None:

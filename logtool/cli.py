@@ -8,6 +8,7 @@ import gc
 import os
 import re
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -205,6 +206,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     command = _command(app)
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     arguments = _with_two_words(arguments)
     if not arguments:
         with command.make_context(NAME, [], resilient_parsing=True) as context:
@@ -287,9 +290,14 @@ def _trouble(message: str) -> None:
 
 
 def _usage_error(message: str, path: str) -> int:
-    from logtool.commands.printing import text
+    from logtool.commands.printing import terminal, text
 
-    _trouble(f"{path}: {text.escape(message)}\nTry '{path} --help'.")
+    lines = [f"{path}: {text.escape(message)}"]
+    if width := terminal.width_of(sys.stderr, wide=False):
+        lines = textwrap.wrap(
+            lines[0], width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    _trouble("\n".join([*lines, f"Try '{path} --help'."]))
     return Exit.USAGE
 
 

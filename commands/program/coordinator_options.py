@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-LOCAL_BROKER = "localhost:9092"
+ANY_BROKER = "HOST:9092"
 BootstrapServer = Annotated[
     str,
     typer.Option(

@@ -26,6 +26,8 @@ from logtool.startup.partition import PartitionForecast
 NO_PARTITION: Final = "there are no partitions"
 _REBUILT = (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
 """Files of a partition dir that 'logtool checkpoint rebuild' repairs."""
+_MOST_LARGEST = 3
+"""Partitions that the line on the largest logs names."""
 _Planned = tuple[Action, Object]
 
 
@@ -155,6 +157,17 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
                 log_dirs.append(one.request.path.parent)
         for log_dir in dict.fromkeys(log_dirs):
             yield f"logtool checkpoint rebuild {shell.path(log_dir)}"
+
+    def _largest_lines(self) -> Iterator[str]:
+        """Yield the line on the partitions of which the start reads the most."""
+        read = [one for one in self._forecasts if one.bytes_read]
+        largest = sorted(read, key=lambda one: -one.bytes_read)[:_MOST_LARGEST]
+        sizes = [f"{text.escape(one.request.path.name)} ({text.size(one.bytes_read)})"
+                 for one in largest]  # fmt: skip
+        more = len(read) - len(largest)
+        others = f" and {text.count(more, 'more partition')} (-v shows all)" if more else ""
+        if sizes:
+            yield f"the start reads the most of {', '.join(sizes)}{others}"
 
     def _unchecked_lines(self) -> Iterator[str]:
         """Yield the line on unchecked parts of trusted logs, with the command that checks them."""

@@ -9,8 +9,9 @@ from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views.diff_tables import COPY, DAMAGE, DIFFERENCE, DOCUMENT, PARTITION
-from logtool.copies.log_dirs import LogDirDifference
+from logtool.copies.log_dirs import DifferenceKind, LogDirDifference
 from logtool.copies.pair import Status
+from logtool.copies.segments import UNREADABLE
 from logtool.copies.verdict import CopiesVerdict
 from logtool.diff import Diff
 from logtool.errors import UsageError
@@ -37,10 +38,14 @@ _WORDS = {
     Status.DISJOINT: "no offset in common",
     Status.MISSING: "BATCHES ARE MISSING",
     Status.DAMAGED: "DAMAGED",
+    Status.UNREAD: "NOT READ AS A WHOLE",
     Status.DIVERGED: "DIVERGED",
     Status.OTHER_TOPIC: "TOPIC IDS DIFFER: not the same topic",
 }
-_STYLES = {Status.COMPACTED: "info", Status.BEHIND: "warning", Status.DISJOINT: "warning"}
+_STYLES = {
+    Status.COMPACTED: "info", Status.BEHIND: "warning", Status.DISJOINT: "warning",
+    Status.UNREAD: "warning",
+}  # fmt: skip
 
 
 def run(
@@ -102,6 +107,8 @@ class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
         self._identical = identical
         self._saved = saved
         self._unequal = self._differences = 0
+        self._is_bad = False
+        """True if the copies of a partition are not as they should be."""
         self._found: dict[Status, int] = {}
 
     def show(self, item: CopiesVerdict | LogDirDifference) -> None:
@@ -122,7 +129,9 @@ class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
         self._found[status] = self._found.get(status, 0) + 1
         unequal = self._identical and not item.identical
         self._unequal += unequal
-        summary.to_do |= status.is_grave or unequal or bool(item.stuck or item.without_beginning)
+        is_bad = status.is_grave or unequal or bool(item.stuck or item.without_beginning)
+        self._is_bad |= is_bad
+        summary.to_do |= is_bad
         if self._brief and status in (Status.SAME, Status.ALONE) and not unequal:
             return
         self._report.item(PARTITION.row(item))
@@ -141,9 +150,10 @@ class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
         parts = [f"{count} {_WORDS[status]}" for status, count in counts]
         total = text.count(summary.partitions, "partition")
         line = f"{total}: {', '.join(parts)}" if parts else total
-        yield text.state(summary) + line, "error" if summary.to_do else None
+        yield text.state(summary) + line, "error" if self._is_bad else None
         if not self._saved:
-            yield self._extent(), None
+            is_unequal = self._identical and bool(self._unequal or self._differences)
+            yield self._extent(), "error" if is_unequal else None
         elif not summary.out_of_time and not summary.interrupted:
             yield f"saved in {self._saved}", "good"
 
@@ -179,7 +189,8 @@ class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
                 "digest does not contain them"
             )
         return (
-            f"{compared} were compared, with the same batches also indexes and producer snapshots"
+            f"{compared} were compared, with the same batches also indexes and producer snapshots; "
+            "owner and mode of the files were not"
         )
 
 
@@ -193,7 +204,10 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
         agreement = _pair(obj)
         return f"  {text.escape(obj['left'])} and {text.escape(obj['right'])}: {agreement}"
     if kind == "difference":
-        return f"{text.escape(obj['path'])}: NOT IDENTICAL: {text.escape(obj['message'])}"
+        place = text.escape(obj["path"])
+        if obj["kind"] != DifferenceKind.ABSENT:
+            place += f" and {text.escape(obj['other'])}"
+        return f"{place}: NOT IDENTICAL: {text.escape(obj['message'])}"
     return f"  {text.escape(obj['copy'])}: {_damage(obj)}" if kind == "damage" else None
 
 
@@ -264,7 +278,7 @@ def _copy(obj: Object) -> str:
 
 def _pair(obj: Object) -> str:
     status = obj["status"]
-    if status in (Status.SAME, Status.OTHER_TOPIC, Status.DISJOINT):
+    if status in (Status.SAME, Status.OTHER_TOPIC, Status.DISJOINT, Status.UNREAD):
         return _WORDS[Status(status)]
     same = text.count(obj["equal_batches"], "batch", "batches")
     parts = [f"{same} the same"]
@@ -303,11 +317,11 @@ def _lacks(obj: dict[str, Any]) -> list[str]:
 
 
 def _damage(obj: Object) -> str:
+    place = f"segment {obj['segment']} @{obj['position']}, {text.size(obj['length'])}"
+    if obj["reason"] == UNREADABLE:
+        return f"{place}: cannot be read ({text.escape(obj['message'])})"
     what = "unfinished append" if obj["torn_tail"] else f"damage ({obj['reason']})"
-    line = (
-        f"{what} in segment {obj['segment']} @{obj['position']}, {text.size(obj['length'])}: "
-        f"{text.escape(obj['message'])}"
-    )
+    line = f"{what} in {place}: {text.escape(obj['message'])}"
     if obj["first_offset"] is None:
         return f"{line}; no offset is missing"
     last = "the end" if obj["last_offset"] is None else obj["last_offset"]

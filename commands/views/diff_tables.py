@@ -37,6 +37,8 @@ PARTITION: Final = Table("partition", "partition", (
     Column("without_beginning", Kind.STRINGS, "copies that begin later than another, although "
            "their leader epochs begin before: retention did not delete their beginning"),
     Column("damaged", Kind.STRINGS, "copies with damage; an unfinished append does not count"),
+    Column("unread", Kind.STRINGS, "copies of which a part cannot be read, and nothing is known to "
+           "be damaged", ways=JSON),
     Column("unfilled", Kind.INT64, "damaged ranges that no other copy can fill; an unfinished "
            "append does not count", "count"),
     Column("in_sync", Kind.NUMBERS, "node ids of the in-sync replicas in the newest metadata log "

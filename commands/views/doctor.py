@@ -152,8 +152,16 @@ def _wrapped(line: str, width: int, columns: int = _INDENT) -> list[str]:
     ) or [indent]  # fmt: skip
 
 
+_SHOWN_INFOS = frozenset({"batch/timestamp-future", "batch/timestamp-unit"})
+"""Codes of severity info that a person is shown: they change what retention deletes."""
+
+
 def _groups(obj: Object, settings: OutputSettings, prefix: str, width: int) -> Iterator[str]:
-    groups = [group for group in obj.get("groups", ()) if group["state"] != "info"]
+    groups = [
+        group
+        for group in obj.get("groups", ())
+        if group["state"] != "info" or group["name"] in _SHOWN_INFOS
+    ]
     for group in groups[:MOST_GROUPS]:
         count = f" x{group['count']:,}" if group["count"] > 1 else ""
         place = str(group["path"] or "").removeprefix(prefix)
@@ -218,7 +226,9 @@ def _start(obj: Object) -> Iterator[str]:
     if obj["losing_partitions"]:
         where = text.count(len(obj["losing_partitions"]), "partition")
         what = text.count(lost, "record") if lost else "acknowledged offsets"
-        yield f"LOSES {what} in {where};"
+        stops = obj["refuses"] or obj["partitions_not_loaded"] or obj["offline_log_dirs"]
+        starts = "" if stops else "the broker starts, and "
+        yield f"{starts}LOSES {what} in {where};"
     if obj["offline_log_dirs"]:
         yield f"{text.count(obj['offline_log_dirs'], 'log dir')} offline;"
     if obj["partitions_not_loaded"]:
@@ -238,7 +248,8 @@ def _start(obj: Object) -> Iterator[str]:
     else:
         segments = text.count(obj["segments"], "segment")
         because = f" because {obj['cause']}" if obj["cause"] else ""
-        yield f"{obj['recovered_segments']:,} of {segments} recovered{because},"
+        without = " (the metadata log not counted)" if obj["metadata_log"] else ""
+        yield f"{obj['recovered_segments']:,} of {segments} recovered{because}{without},"
     yield f"{text.count(obj['changed_files'], 'file')} cut, rebuilt or removed;"
     yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
     if obj["seconds"] is not None:
@@ -272,7 +283,8 @@ def _transactions(obj: Object) -> Iterator[str]:
     if obj["unknown"]:
         kinds.append(f"{obj['unknown']:,} old without a coordinator in these log dirs")
     if others := obj["open"] - obj["hanging"] - obj["unknown"]:
-        kinds.append(f"{others:,} that a coordinator or its client ends")
+        verb = "ends" if others == 1 else "end"
+        kinds.append(f"{others:,} that {verb} without help, by a client or a timeout")
     yield f"{', '.join(kinds)};"
     if obj["oldest"]:
         age = text.duration(obj["age_ms"] / 1000)

@@ -60,6 +60,8 @@ START: Final = Table("start", "start of a broker", (
     count("partitions_not_reached", "partitions that were not checked because the time was over",
           "not_reached"),
     count("partitions_not_loaded", "partitions that the broker does not load", "not_loaded"),
+    Column("metadata_log", Kind.BOOL, "whether a log dir holds the metadata log, which is not "
+           "counted here"),
     count("segments", "segments of the partitions that were checked"),
     count("recovered_segments", "segments that the broker recovers"),
     Column("cause", Kind.STRING, "why logs are recovered from their first segment on, as in "

@@ -274,6 +274,7 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
         self._values = Values(asked.shown.values)
         self._looked_for = asked.selectors.any_given
         self._raw = report.settings.format in report.view.lines
+        self._units = dump_notes.Units() if report.settings.format == "table" else None
         self.schemas: SchemaIds | None = None
         """Set if schema ids are wanted."""
 
@@ -284,6 +285,8 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
         elif isinstance(item, Block):
             raise TypeError("an unexpected block of a dump")
         else:
+            if self._units:
+                self._units.note(item)
             shown = item if self._raw else show_record(item, self._values)
             if self.schemas and item["type"] == "record":
                 shown = self.schemas.named(item, shown)
@@ -298,7 +301,8 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
 
     def last_lines(self) -> Iterator[Line]:
         """Yield the notes on unknown content, and the summary of the dump."""
-        return dump_notes.last_lines(self._report, self._job, looked_for=self._looked_for)
+        yield from self._units.lines() if self._units else ()
+        yield from dump_notes.last_lines(self._report, self._job, looked_for=self._looked_for)
 
 
 class CountPrinter(Printer[Object | PartitionCount | TotalCount]):

@@ -1,16 +1,40 @@
 """The lines for people behind a dump: what is not known here, and what was read."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
+from logtool.commands.printing.writers import Object
 from logtool.dump.stream import Dump
 from logtool.findings import Severity
+from logtool.retention import stamp
+from logtool.retention.stamp import Unit
 
 if TYPE_CHECKING:
     from logtool.dump.missing import MissingRecords
+
+
+class Units:
+    """The first timestamp in each unit that is not milliseconds."""
+
+    def __init__(self) -> None:
+        self._firsts: dict[Unit, int] = {}
+        self._now_ms = time.time_ns() // 1_000_000
+
+    def note(self, item: Object) -> None:
+        """Note the timestamp of a batch or a record."""
+        value = item.get("max_timestamp_ms" if item["type"] == "batch" else "timestamp_ms")
+        if isinstance(value, int) and value > 0 and (unit := stamp.unit_of(value, self._now_ms)):
+            self._firsts.setdefault(unit, value)
+
+    def lines(self) -> Iterator[Line]:
+        """Yield a line for each unit."""
+        for unit, first in self._firsts.items():
+            means = stamp.meaning(first, unit)
+            yield f"timestamp {first} is in {unit}, not in milliseconds: {means}", "warning"
 
 
 def last_lines(report: Report, job: Dump, *, looked_for: bool = False) -> Iterator[Line]:

@@ -208,11 +208,12 @@ def _next_lines(commands: list[str]) -> Iterator[str]:
         yield f"  and {len(commands) - MOST_NEXT} more, see --format json"
 
 
+_FROM_A_COPY = " from a copy on another broker"
 _HOW = {
     Remedy.RECOVER: " without loss",
     Remedy.CHECKPOINT: " in checkpoint files",
-    Remedy.LOSS: " with loss of records (without loss: --fill-from COPY)",
-    Remedy.REPLICA: " from a copy on another broker",
+    Remedy.LOSS: " with loss of records",
+    Remedy.REPLICA: _FROM_A_COPY,
     Remedy.NONE: " by hand",
 }
 """Words behind the number of findings that a remedy repairs."""
@@ -223,6 +224,9 @@ def to_repair(findings: int, remedy: str, command: str | None) -> str:
     counted = text.count(findings, "finding")
     if remedy == Remedy.BROKER:
         return f"The next start of the broker repairs {counted}"
+    if remedy == Remedy.LOSS and command and " --fill-from " in command:
+        without = "without a copy, 'logtool plan' shows what is lost"
+        return f"To repair {counted}{_FROM_A_COPY} ({without})"
     words = f"To repair {counted}{_HOW[Remedy(remedy)]}"
     is_explained = command is not None and command.startswith("logtool explain ")
     return words + (", see" if is_explained else "")

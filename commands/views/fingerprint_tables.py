@@ -3,7 +3,7 @@
 from typing import Final
 
 from logtool.copies.fingerprint import FingerprintStatus
-from logtool.schemas.columns import Column, Kind, Table
+from logtool.schemas.columns import JSON, Column, Kind, Table
 
 _ABSENT = "the partition is absent"
 _NO_BATCH = "there is no batch"
@@ -29,6 +29,8 @@ FINGERPRINT: Final = Table("fingerprint", "fingerprint of a partition", (
            null="there is no partition.metadata"),
     Column("damaged_ranges", Kind.INT64, "damaged ranges; an unfinished append does not count",
            "count"),
+    Column("unread", Kind.BOOL, "whether a part of the log could not be read, so that the hash "
+           "lacks batches", ways=JSON),
     Column("path", Kind.STRING, "the partition dir that was read", null=_ABSENT),
 ), note="A hash of the batches of one partition.", type="fingerprint",
     made_from="logtool.copies.fingerprint:Fingerprint")  # fmt: skip

@@ -115,4 +115,6 @@ def _line(obj: Object, settings: OutputSettings) -> str:
         parts.append(f"sha256 {obj['sha256'][: None if settings.verbose else _SHOWN]}")
     if obj["damaged_ranges"]:
         parts.append(text.count(obj["damaged_ranges"], "damaged range"))
+    if obj["unread"]:
+        parts.append("not read as a whole")
     return f"{name}: {', '.join(parts)}"

@@ -66,7 +66,7 @@ class UnreadLogs:
 
 def unread_logs(forecasts: Sequence[PartitionForecast]) -> UnreadLogs | None:
     """Return the unread parts of these logs, which no start reads; None if a start reads all."""
-    unread = [forecast for forecast in forecasts if forecast.unread_bytes]
+    unread = [one for one in forecasts if one.unread_bytes and not one.request.is_deleted]
     if not unread:
         return None
     places = [one.request.path if len(forecasts) == 1 else one.request.log_dir for one in unread]
@@ -241,6 +241,8 @@ class PlanPrinter(ActionPrinter):
         if self._withheld:
             yield self._withheld_line()
         yield from self._time_lines()
+        if self._missing:
+            yield from self._largest_lines()
         yield from self._thread_lines()
         if left := sum(one.damage_left for one in self._forecasts):
             places = text.count(left, "damaged place")
@@ -260,7 +262,8 @@ class PlanPrinter(ActionPrinter):
         if not forecasts and complete and not self._is_absent():
             return NO_PARTITION
         stops = sum(forecast.outcome != "loads" for forecast in forecasts)
-        parts = [text.count(len(forecasts), "partition")]
+        without = " (the metadata log not counted)" if self._forecast.has_metadata_log else ""
+        parts = [text.count(len(forecasts), "partition") + without]
         recovered = sum(forecast.recovered for forecast in forecasts)
         if recovered:
             segments = text.count(sum(forecast.segments for forecast in forecasts), "segment")
@@ -294,10 +297,16 @@ class PlanPrinter(ActionPrinter):
         for end, found in (
             ("to recover what no broker loads", mending.cut(self._forecasts)),
             ("to take what is lost from a copy on another broker", mending.fill(losing)),
-            ("to accept the loss", mending.accept(losing, self._report.inputs)),
+            (self._accepting(), mending.accept(losing, self._report.inputs)),
         ):
             if found:
                 yield end, found
+
+    def _accepting(self) -> str:
+        """Return the words before the command that accepts a loss, as a start does that happens."""
+        loads = all(one.outcome == "loads" for one in self._forecasts)
+        starts = loads and not (self._counts["refuse"] or self._counts["offline"])
+        return "to accept the loss, as the start does by itself" if starts else "to accept the loss"
 
     def _is_bad(self) -> bool:
         """Return whether the start loses something, or a partition does not load."""

@@ -114,7 +114,9 @@ class RecoverPrinter(ActionPrinter):
                 nothing = f"there is nothing to cut from offset {target} on"
                 yield f"{one.request.path}: the log ends at {end}; {nothing}"
         for log_dir in self._stopped_in_order():
-            yield f"{log_dir}: nothing to recover after a clean stop; --full recovers all logs"
+            where = "" if summary.complete else " in what could be read"
+            nothing = f"nothing to recover after a clean stop{where}"
+            yield f"{log_dir}: {nothing}; --full recovers all logs"
         stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
         if stopped:
             what = "it" if stopped == 1 else "them"
@@ -131,6 +133,12 @@ class RecoverPrinter(ActionPrinter):
             yield f"{text.count(unfilled, 'damaged range')} that no other copy fills"
         is_decided = all_made or summary.unfinished
         yield from self._losses("lost" if is_decided else "would be lost")
+        below = [one for one in self._losing if _is_below_its_watermark(one)]
+        if below and all_made:
+            yield (
+                f"the next start lowers the high watermark of {', '.join(mending.names(below))} to "
+                "the end of the log; until then verify and doctor report the lost offsets"
+            )
         if self._losing and not job.consent.apply:
             options = " ".join(shell.option("--accept-loss", name) for name in losing)
             yield f"to accept that: {options}"
@@ -169,3 +177,8 @@ class RecoverPrinter(ActionPrinter):
                 acts = f"{forecast.request.topic}-{forecast.request.partition}" in losing
                 recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered + acts
         return (log_dir for log_dir, count in recovered.items() if not count)
+
+
+def _is_below_its_watermark(one: PartitionForecast) -> bool:
+    """Return whether the log then ends below its high watermark, which stays as it is."""
+    return bool(one.lost_acknowledged) and one.request.start.truncate_to is None

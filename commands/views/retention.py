@@ -230,7 +230,7 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         if total.freed_bytes is not None:
             more = "more" if total.freed_bytes >= 0 else "less"
             line += f", {text.size(abs(total.freed_bytes))} {more} than without --with"
-        yield line, None
+        yield text.state(self._report.summary) + line, None
 
 
 def _stamp(item: PartitionRetention) -> str:
@@ -243,9 +243,11 @@ def _stamp(item: PartitionRetention) -> str:
     if found.producer_id is not None:
         place += f" of producer {found.producer_id}"
     means = f"{found.meant}" if found.meant else "beyond the year 9999"
-    if found.unit:
-        return f"{place}: timestamp {found.timestamp} is in {found.unit} ({means})"
-    return f"{place}: timestamp {found.timestamp} is in the future ({means})"
+    what = f"in {found.unit}" if found.unit else "in the future"
+    line = f"{place}: timestamp {found.timestamp} is {what} ({means})"
+    if found.counts:
+        return line
+    return f"{line}; it came after the clean marker: it counts only if the marker is moved away"
 
 
 def _layout(*, segments: bool, changed: bool) -> Callable[[Object], Columns | None]:
@@ -273,7 +275,7 @@ def _goes(key: str) -> Callable[[Object], str]:
     def shown(obj: Object) -> str:
         if obj[f"{key}_ms"] is None:
             return "never" if obj["obstacle"] else ""
-        return str(obj[key])[:16].replace("T", " ") if obj[key] else "after the year 9999"
+        return str(obj[key])[:16].replace("T", " ") if obj[key] else "after 9999"
 
     return shown
 

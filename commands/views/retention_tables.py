@@ -35,6 +35,8 @@ STAMP: Final = Table("stamp", "odd timestamp", (
     offset("last_offset", "last offset of the batch", _NO_BATCH),
     Column("producer_id", Kind.INT64, "producer id of the batch",
            null=f"{_NO_BATCH}, or the producer has no id"),
+    Column("counts", Kind.BOOL, "whether the start knows it; false for a batch that came after the "
+           "clean-shutdown marker, which counts only without the marker"),
 ), note="The first batch with the largest timestamp of a segment, if that timestamp is in the "
         "future or in another unit than milliseconds.",
     made_from="logtool.retention.stamp:WrongTimestamp")  # fmt: skip
@@ -65,7 +67,8 @@ PARTITION: Final = Table("partition", "partition", (
            "deleted", value="limits.is_copied"),
     Column("settings", Kind.OBJECT, "the policy and the limits that count",
            of=SETTING, many=True),
-    Column("stamp", Kind.OBJECT, "timestamp that keeps the log, or lets a segment go early",
+    Column("stamp", Kind.OBJECT, "timestamp that keeps the log, lets a segment go early, or would "
+           "keep the log without the clean-shutdown marker",
            null="no timestamp is odd", of=STAMP),
 ), note="One partition, and what retention deletes of it.",
     type="partition", made_from="logtool.retention.run:PartitionRetention")  # fmt: skip

@@ -53,7 +53,7 @@ def run(
         opened = stack.enter_context(open_for_run(state, given.paths))
         job = ScrubRun(
             # The state file knows a segment by its path, from whatever directory a run starts.
-            [path.absolute() for path in files.each_once(given.paths)],
+            [_absolute(path) for path in files.each_once(given.paths)],
             opened,
             ScrubOptions(parsing.now_ms(), cycle_ms, Level(level), limit),
             selection=given.selection,
@@ -72,6 +72,15 @@ def run(
         job.finish(status)
         of_coverage = _metrics(metrics, job.coverage()[0]) if metrics_file else ()
         return metrics.write(job.summary, status, found=job.open_codes(), more=[*of_coverage])
+
+
+def _absolute(path: Path) -> Path:
+    """Return a path without .. in it, however a link may lead there."""
+    parts = path.absolute().parts
+    ups = [at for at, part in enumerate(parts) if part == ".."]
+    if not ups:
+        return Path(*parts)
+    return Path(*parts[: ups[-1] + 1]).resolve().joinpath(*parts[ups[-1] + 1 :])
 
 
 def _metrics(metrics: MetricsFile, whole: CheckCoverage) -> Iterator[Metric]:

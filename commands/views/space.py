@@ -175,6 +175,8 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             )
         if total.wanted_bytes is not None:
             yield from self._freed(total.wanted_bytes)
+        if state := text.state(self._report.summary):
+            yield state.removesuffix(": "), "warning"
 
     def _freed(self, wanted: int) -> Iterator[Line]:
         total = self.total

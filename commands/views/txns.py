@@ -156,11 +156,12 @@ class TransactionPrinter(Printer[PartitionTransactions]):
         """Objects of each partition without open transactions, which a table shows later."""
         self._left_out = 0
         self._states: Counter[str] = Counter()
-        self._damaged = 0
+        self._damaged = self._unread = 0
 
     def show(self, item: PartitionTransactions) -> None:
         """Print one partition, in a table maybe later: its findings, transactions, producers."""
         self._damaged += item.damaged
+        self._unread += item.unread
         self._states.update(transaction.state for transaction in item.transactions)
         for finding in item.findings:
             self._summary.add(finding)
@@ -216,6 +217,9 @@ class TransactionPrinter(Printer[PartitionTransactions]):
         if self._damaged:
             where = text.count(self._damaged, "partition")
             yield f"{where} with damage: a marker may be lost; see logtool verify", "warning"
+        if self._unread:
+            where = text.count(self._unread, "partition")
+            yield f"{where} not read as a whole: a marker there is not known", "warning"
         if not self._job.is_listed:
             missing = "transactions in absent partitions of __transaction_state are not known"
             yield f"no file here lists the partitions that should exist: {missing}", "warning"

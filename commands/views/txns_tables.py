@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table, count, offset, timed
+from logtool.schemas.columns import JSON, Column, Kind, Table, count, offset, timed
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
@@ -38,6 +38,8 @@ PARTITION: Final = Table("partition", "partition", (
     count("aborted", "transactions that were aborted", "aborted_count"),
     count("committed", "transactions that were committed", "committed_count"),
     Column("damaged", Kind.BOOL, "whether damage may have destroyed a marker"),
+    Column("unread", Kind.BOOL, "whether a segment could not be read, so that its markers are not "
+           "known", ways=JSON),
 ), note="One partition: the numbers of producers and transactions in its log.",
     type="partition", made_from="logtool.txns.open_transactions:PartitionTransactions")  # fmt: skip
 

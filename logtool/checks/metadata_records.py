@@ -1,4 +1,4 @@
-"""Rules for the records of the metadata log: each must apply to the image of those before it.
+"""Rules for the metadata log: each record must apply to the image of those before it.
 
 If applying a record throws, a broker logs the fault, skips the record and continues with an image
 that differs from that of its controllers; a controller exits. Source:
@@ -6,10 +6,11 @@ that differs from that of its controllers; a controller exits. Source:
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from logtool.disk import shell
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Broker, Finding, Remedy
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.metadata.state import MetadataImage
@@ -74,3 +75,21 @@ def check(image: MetadataImage) -> Iterator[Finding]:
         partition=0,
         next=f"logtool metadata log {shell.path(first.path.parent)}",
     )
+
+
+def at_every_start(finding: Finding) -> Finding:
+    """Return a finding about the metadata log as every start treats it, also after a clean stop.
+
+    A start recovers the metadata log from its first segment: it cuts the log before damage and
+    builds indexes and snapshots of producers. Source: ``KafkaMetadataLog`` (Kafka 3.3 to 4.3).
+    """
+    is_torn = finding.code == "log/torn-tail-clean"
+    is_mended = is_torn or finding.remedy is Remedy.RECOVER
+    if is_torn:
+        text = f"{finding.message}; each start recovers the metadata log, and cuts it here"
+        finding = replace(finding, message=text)
+    if is_mended:
+        finding = replace(finding, remedy_override=Remedy.BROKER)
+    if is_mended or finding.broker is Broker.IF_UNCLEAN:
+        finding = replace(finding, broker_override=Broker.ALWAYS)
+    return finding

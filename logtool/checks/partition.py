@@ -12,6 +12,7 @@ from logtool.checks import (
     indexes,
     leader_epochs,
     log_absence,
+    metadata_records,
     old_formats,
     producers,
 )
@@ -95,6 +96,8 @@ def check_partition(
     for item in _check(partition, request, facts, reports):
         if isinstance(item, Finding) and known:
             item = item.placed(partition.path, topic=partition.topic, partition=partition.number)
+        if isinstance(item, Finding) and partition.is_metadata_log:
+            item = metadata_records.at_every_start(item)
         yield item
 
 

@@ -166,8 +166,12 @@ class Comparing:
         return CopyPair(
             left=left,
             right=right,
-            status=_status(
-                parted is not None, start < end, left_lacks, right_lacks, found.rewritten > 0
+            status=_readable(
+                _status(
+                    parted is not None, start < end, left_lacks, right_lacks, found.rewritten > 0
+                ),
+                left,
+                right,
             ),
             common=(start, end) if start < end else None,
             equal=found.equal,
@@ -342,6 +346,14 @@ def _status(diverged: bool, common: bool, left: Lacks, right: Lacks, rewritten: 
     if left or right:
         return Status.BEHIND if common else Status.DISJOINT
     return Status.SAME
+
+
+def _readable(status: Status, left: Copy, right: Copy) -> Status:
+    """Return the status; `UNREAD` where nothing is wrong but that a part cannot be read."""
+    wrong = [one for one in (left, right) if one.real_damages]
+    is_unread = bool(wrong) and all(one.is_unread for one in wrong)
+    is_said = status in (Status.OTHER_TOPIC, Status.DIVERGED, Status.MISSING)
+    return Status.UNREAD if is_unread and not is_said else status
 
 
 def _epochs_agree(left: Copy, right: Copy, start: int) -> tuple[tuple[int, int] | None, int | None]:

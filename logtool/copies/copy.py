@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from logtool.copies.batches import CopyBatches, CopyPart, DamagedRange, joined
-from logtool.copies.segments import BLOCK_BYTES, BLOCK_ROWS
+from logtool.copies.segments import BLOCK_BYTES, BLOCK_ROWS, UNREADABLE
 from logtool.formats import wording
 from logtool.formats.columns import runs
 from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, Column, records_of_each
@@ -115,6 +115,12 @@ class Copy:
     def real_damages(self) -> tuple[DamagedRange, ...]:
         """Return the damage except an unfinished append, which any killed broker may leave."""
         return tuple(damage for damage in self.damages if not damage.tail)
+
+    @property
+    def is_unread(self) -> bool:
+        """Return whether all that is wrong is that a part cannot be read."""
+        real = self.real_damages
+        return bool(real) and all(damage.reason == UNREADABLE for damage in real)
 
     @property
     def damaged_ranges(self) -> int:

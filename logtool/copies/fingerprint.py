@@ -81,6 +81,8 @@ class Fingerprint:
     records: int = 0
     sha256: str | None = None
     damaged_ranges: int = 0
+    unread: bool = False
+    """True if a part of the log could not be read, so that the hash lacks batches."""
     status: FingerprintStatus | None = None
     """The result of the comparison; None if there is nothing to compare with."""
     kept: "Fingerprint | None" = field(default=None, repr=False)
@@ -194,7 +196,8 @@ def fingerprint_of(
         batches=batches,
         records=records,
         sha256=digest.hexdigest(),
-        damaged_ranges=copy.damaged_ranges,
+        damaged_ranges=0 if copy.is_unread else copy.damaged_ranges,
+        unread=copy.is_unread,
     )
 
 

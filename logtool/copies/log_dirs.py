@@ -3,7 +3,7 @@
 The indexes and producer snapshots of a partition are compared for any two copies of it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ import numpy as np
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import meta_properties, names, offset_checkpoint, wording
-from logtool.formats.names import DirectoryKind, FileKind, FileState
+from logtool.formats.names import DirectoryKind, FileKind, FileState, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
@@ -196,11 +196,9 @@ def _of_file(left: File, right: File, spend: Spend) -> Iterator[LogDirDifference
     if kind in OFFSET_CHECKPOINTS and is_live:
         both = [offset_checkpoint.parse(files.read_small(path)) for path in paths]
         rows = both[0].offsets.items() ^ both[1].offsets.items()
-        wrong = sorted({key for key, _ in rows})
+        wrong = {key for key, _ in rows}
         if wrong:
-            topic, number = wrong[0]
-            count = wording.count(len(wrong), "row differs", "rows differ")
-            text = f"{count}, the first of {topic}-{number}"
+            text = "; ".join(_of_rows(both[0].offsets, both[1].offsets, *paths))
             yield LogDirDifference(DifferenceKind.ROWS, *paths, len(wrong), text)
         refused = [offset_checkpoint.refusal(one) for one in both]
         if refused[0] != refused[1] and not wrong:
@@ -216,6 +214,24 @@ def _of_file(left: File, right: File, spend: Spend) -> Iterator[LogDirDifference
     else:
         text = f"the bytes differ from byte {at} on"
         yield LogDirDifference(DifferenceKind.BYTES, *paths, 1, text, position=at)
+
+
+def _of_rows(
+    left: Mapping[TopicPartition, int], right: Mapping[TopicPartition, int], one: Path, two: Path
+) -> Iterator[str]:
+    """Yield how the rows of a checkpoint differ: missing ones, then others."""
+    for lacking, has, path in (left, right, one), (right, left, two):
+        if gone := sorted(has.keys() - lacking.keys()):
+            count = wording.count(len(gone), "row is", "rows are")
+            yield f"{count} missing in {path.parent}{_first(gone)}"
+    if other := sorted(key for key in left.keys() & right.keys() if left[key] != right[key]):
+        count = wording.count(len(other), "row differs", "rows differ")
+        yield f"{count}{_first(other)}: {left[other[0]]} and {right[other[0]]}"
+
+
+def _first(keys: Sequence[TopicPartition]) -> str:
+    topic, number = keys[0]
+    return f", {'the first' if len(keys) > 1 else 'that'} of {topic}-{number}"
 
 
 def _first_difference(left: File, right: File, spend: Spend) -> int | None:

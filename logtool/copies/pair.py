@@ -18,6 +18,8 @@ class Status(StrEnum):
     DIVERGED = "diverged"
     DAMAGED = "damaged"
     """A batch of one copy is damaged in the other."""
+    UNREAD = "unread"
+    """A part of one copy cannot be read."""
     MISSING = "missing"
     """A batch of one copy is not in the other, without a sign of compaction."""
     COMPACTED = "compacted"

@@ -188,7 +188,13 @@ class CopiesVerdict:
     @property
     def damaged(self) -> tuple[str, ...]:
         """Return the names of the copies with damage that is no unfinished append."""
-        return tuple(copy.label for copy in self.copies if copy.real_damages)
+        wrong = (one for one in self.copies if one.real_damages and not one.is_unread)
+        return tuple(one.label for one in wrong)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Return the names of the copies of which a part cannot be read."""
+        return tuple(copy.label for copy in self.copies if copy.is_unread)
 
     @property
     def in_sync(self) -> tuple[int, ...] | None:
@@ -254,8 +260,10 @@ def _verdict(
     copies: tuple[Copy, ...], pairs: tuple[CopyPair, ...], wounds: tuple[DamageInCopy, ...]
 ) -> CopiesVerdict:
     statuses = [pair.status for pair in pairs]
-    if any(copy.real_damages for copy in copies):
+    if any(copy.real_damages and not copy.is_unread for copy in copies):
         statuses.append(Status.DAMAGED)
+    if any(copy.is_unread for copy in copies):
+        statuses.append(Status.UNREAD)
     return CopiesVerdict(
         copies=copies,
         pairs=pairs,
@@ -263,7 +271,9 @@ def _verdict(
         status=min(statuses, key=_ORDER.index, default=Status.ALONE),
         superset=tuple(copy.label for copy in copies if _has_everything(copy, pairs)),
         behind=tuple(
-            copy.label for copy in copies if any(one.behind for one in _lacking(copy, pairs))
+            copy.label
+            for copy in copies
+            if not copy.is_unread and any(one.behind for one in _lacking(copy, pairs))
         ),
     )
 

@@ -82,6 +82,8 @@ class NextStart:
     """Partitions for which there was no time."""
     not_loaded: int
     """Partitions that a broker does not load."""
+    metadata_log: bool
+    """True if a log dir holds the metadata log, which these numbers leave out."""
     segments: int
     recovered_segments: int
     cause: str | None

@@ -34,7 +34,13 @@ from logtool.doctor.answers import (
 )
 from logtool.doctor.examination import Examination
 from logtool.doctor.holdings import LogDirNumbers
-from logtool.doctor.next_command import command_line, comparison, next_command
+from logtool.doctor.next_command import (
+    command_line,
+    compared_quorum,
+    comparison,
+    copies_of,
+    next_command,
+)
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.loading.result import Outcome
@@ -104,11 +110,14 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
         holder = run.holder
         given += limits(run.homes, holder.pid if holder else None)
     yield from given
-    remedies = Remedies(run.paths, run.selection)
+    remedies = Remedies(run.paths, run.selection, copies_of(run, others))
     for one in run.findings:
         remedies.add(one)
     yield from remedies.counts()
-    yield next_command(run, given, others)
+    chosen, quorum = next_command(run, given, others), compared_quorum(run)
+    yield chosen
+    if quorum and quorum != chosen:
+        yield quorum
 
 
 def damage(run: Examination) -> DamageAnswer:
@@ -157,6 +166,7 @@ def next_start(run: Examination) -> NextStart:
         partitions=len(forecasts),
         not_reached=run.forecast.not_reached,
         not_loaded=not_loaded,
+        metadata_log=run.forecast.has_metadata_log,
         segments=sum(one.segments for one in forecasts),
         recovered_segments=recovered,
         cause=" and ".join(dict.fromkeys(one.cause for one in missing)) or None,

@@ -16,8 +16,9 @@ from logtool.doctor.answers import (
 from logtool.doctor.examination import Examination
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Remedy, Severity
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.buckets import is_bucket
-from logtool.log.inputs import log_dirs_in
+from logtool.log.inputs import kind_of, log_dirs_in
 from logtool.log.opening import open_log_dir
 from logtool.node.identity import identify
 from logtool.running.remedies import Remedies
@@ -25,6 +26,8 @@ from logtool.running.remedies import Remedies
 _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
 """Remedies of findings about data that another copy can still have."""
 
+_COPY = "data-dir/duplicate-partition"
+"""Code of a log dir that was given with a copy of it."""
 _MOST_TOPICS = 8
 """Topics that a command names; it takes all if there are more."""
 
@@ -51,12 +54,17 @@ def next_command(
     for found in errors:
         if found.code == "data-dir/unfinished-change" and found.next:
             return Next(found.next, "which takes back a change that was not finished")
+    quorum = compared_quorum(run)
+    if quorum and any(one.topic == CLUSTER_METADATA for one in errors):
+        return quorum
+    if refusing and refusing.code == _COPY and (filled := _filled_by_a_copy(errors)):
+        return filled
     if start and start.refuses:
         return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
     if waiting := [one for one in errors if one.code == "partition/lost" and one.next]:
         return _undelete(run, waiting)
-    if filled := _fill(run, others):
-        return filled
+    if copies := copies_of(run, others):
+        return _fill(run, copies)
     if start and (start.losing or start.state is Gravity.ERROR):
         return _plan(run, "what the next start does, and what is lost")
     if start and start.not_reached and any(one.remedy in _FROM_A_COPY for one in errors):
@@ -75,7 +83,7 @@ def next_command(
     for found in by_severity[Severity.WARNING]:
         return _finding(run, found)
     if start and start.cause:
-        return _plan(run, "the partitions that the next start recovers as a whole")
+        return _plan(run, "how long the next start takes, and why, with the largest partitions")
     if txns and txns.unknown:
         return Next(txns.command, "old transactions whose coordinators are not here")
     if not run.deep.is_whole:
@@ -141,20 +149,42 @@ def _undelete(run: Examination, waiting: Sequence[Finding]) -> Next:
     return Next(command or " ".join(words), "the logs that the next start deletes")
 
 
-def _fill(run: Examination, others: Sequence[Examination]) -> Next | None:
-    """Return the repair of damaged partitions from other brokers; None if no copy is sound."""
-    damaged, copies = _damaged(run), []
+def copies_of(run: Examination, others: Sequence[Examination]) -> list[Path]:
+    """Return the paths of other brokers that have a sound copy of a damaged partition."""
+    damaged = _damaged(run)
+    copies: list[Path] = []
     for other in others:
         is_bad = _damaged(other)
         sound = {one for home in other.homes for one in home.partitions}
         if any(name in sound and name not in is_bad for name in damaged):
-            copies += [f"--fill-from {shell.path(path)}" for path in other.paths]
-    if not copies:
-        return None
+            copies += other.paths
+    return copies
+
+
+def _fill(run: Examination, copies: Sequence[Path]) -> Next:
+    """Return the repair of damaged partitions from other brokers."""
+    words = ["recover", *(f"--fill-from {shell.path(path)}" for path in copies)]
     return Next(
-        command_line(run, " ".join(["recover", *copies])),
+        command_line(run, " ".join(words)),
         "the repair with sound batches of the other copies; nothing is written without --apply",
     )
+
+
+def compared_quorum(run: Examination) -> Next | None:
+    """Return the comparison of the voters' metadata logs, where this one is damaged.
+
+    None if the node is not one of several voters.
+    """
+    node = run.forecast.broker.node
+    is_bad = any(one.topic == CLUSTER_METADATA for one in run.findings if _is_serious(one))
+    if not is_bad or node.node_id not in node.voters or len(node.voters) < 2:
+        return None
+    words = ["logtool quorum", *map(shell.path, run.paths)]
+    return Next(" ".join(words), "the metadata log; give the log dirs of the other voters, too")
+
+
+def _is_serious(found: Finding) -> bool:
+    return found.severity is not Severity.INFO
 
 
 def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
@@ -165,6 +195,17 @@ def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
         for one in run.findings
         if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY
     }
+
+
+def _filled_by_a_copy(errors: Sequence[Finding]) -> Next | None:
+    """Return the repair of the first finding that a copy mends which was given; None without one.
+
+    The copy is a second log dir of the broker in name only.
+    """
+    for one in errors:
+        if one.next and one.next.startswith("logtool recover "):
+            return Next(one.next, f"the repair of {one.code} from the copy")
+    return None
 
 
 def _finding(run: Examination, found: Finding) -> Next:
@@ -208,6 +249,15 @@ def _ids_of(path: Path) -> tuple[int | None, str | None]:
     return (meta.node_id, meta.directory_id) if meta else (None, None)
 
 
+def _of_file(path: Path) -> Next:
+    """Return the command for a file that was given in place of a directory."""
+    try:
+        kind_of(path.parent)
+    except UnreadableError:
+        return Next(f"logtool verify {shell.path(path)}", "the file by itself")
+    return Next(f"logtool doctor {shell.path(path.parent)}", "the directory of the file")
+
+
 def _unread(run: Examination, error: UnreadableError) -> Next:
     """Return a command that shows why a path could not be read."""
     path = error.path
@@ -217,6 +267,8 @@ def _unread(run: Examination, error: UnreadableError) -> Next:
         return Next(f"logtool doctor {' '.join(inner)}", "the log dirs that the directory holds")
     if isinstance(error, NothingMatchedError):
         return Next(f"ls -la {shell.path(path)}", "what the directory holds")
+    if path in run.paths and path.is_file():
+        return _of_file(path)
     if path.exists():
         return Next(f"ls -ld {shell.path(path)}", "who may read the path")
     there: Path = next((one for one in path.absolute().parents if one.exists()), Path("/"))

@@ -221,6 +221,9 @@ def _why_cut(segment: RecoveredSegment) -> str:
     if stop and _only_zeros(segment):
         return f"the log ends after its last batch: {stop.message} at byte {stop.position}"
     why = f"{stop.message} at byte {stop.position}" if stop else "no batch begins there"
+    if stop and stop.reason is DamageReason.INCOMPLETE and not stop.resynchronised:
+        torn = "the last write was cut short, as a full disk or a kill leaves it"
+        return f"{torn}: {stop.message}, from byte {stop.position}"
     return f"the log ends at a damaged batch: {why}"
 
 

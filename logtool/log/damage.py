@@ -71,7 +71,7 @@ def describe(head: bytes, reason: DamageReason, left: int) -> str:
     if reason is DamageReason.INCOMPLETE:
         if left <= LONGEST_STUB:
             return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
-        return f"batch of {size + LOG_OVERHEAD:,} bytes begins with {left:,} bytes left in the file"
+        return f"of a batch of {size + LOG_OVERHEAD:,} bytes only {left:,} are there"
     if reason is DamageReason.SIZE:
         return f"size field holds {size}, but at least {HEADER_SIZE - LOG_OVERHEAD} is needed"
     if reason is DamageReason.MAGIC:

@@ -266,6 +266,8 @@ def kind_of(
             "groups, lookup, salvage, stat and txns read them as logs, and verify and 'logtool "
             "remote verify' check them",
         )
+    for folder in folders:
+        files.list_dir(folder)  # one that cannot be listed may be the log dir
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"
     raise NothingMatchedError(path, text)

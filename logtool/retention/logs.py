@@ -151,6 +151,10 @@ class LiveLogs:
                     self.passed += 1
                     continue
                 if self.node.is_stray(folder, directory):
+                    # A directory that cannot be listed shows no topic id.
+                    listed = opening.try_partition(folder, KAFKA)
+                    if isinstance(listed, UnreadableError) and not files.has_vanished(listed):
+                        yield listed
                     continue
                 try:
                     self._run.budget.pace.spend(0)

@@ -15,7 +15,7 @@ from logtool.errors import UnreadableError
 from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
-from logtool.log.dir import Partition
+from logtool.log.dir import Partition, Segment
 from logtool.log.kafka import KAFKA
 from logtool.metadata.setting_values import SettingValue
 from logtool.retention import rules, settings, stamp
@@ -237,12 +237,19 @@ class PartitionRetention:
 
         The start trusts the marker, and takes the timestamps of their time indexes.
         """
-        log, last_ns = self.log, self.last_clean_ns
-        pairs = zip(log.sources, log.mtimes_ns, strict=True)
-        return sum(
-            last_ns is not None and mtime_ns > last_ns and source is not StampSource.BATCHES
-            for source, mtime_ns in pairs
-        )
+        return len(_behind_marker(self.log, self.last_clean_ns))
+
+
+def _behind_marker(log: LogSegments, last_clean_ns: int | None) -> list[int]:
+    """Return the rows of the segments that changed after the clean-shutdown marker was written."""
+    if last_clean_ns is None:
+        return []
+    pairs = zip(log.sources, log.mtimes_ns, strict=True)
+    return [
+        row
+        for row, (source, mtime_ns) in enumerate(pairs)
+        if mtime_ns > last_clean_ns and source is not StampSource.BATCHES
+    ]
 
 
 class RetentionRun:
@@ -293,10 +300,10 @@ class RetentionRun:
         limits = self.settings.of(topic)
         before = self._forecast(one.log, self._before.of(topic)) if self._before else None
         found = self._forecast(one.log, limits)
-        wrong = self._stamp(one, found) if self._options.with_stamps else None
         root = one.home.log_dir
         if root.path not in self._last_clean_ns:
             self._last_clean_ns[root.path] = last_clean_ns(root)
+        wrong = self._stamp(one, found) if self._options.with_stamps else None
         return PartitionRetention(
             path=one.path,
             directory=one.directory,
@@ -324,7 +331,7 @@ class RetentionRun:
     def _stamp(self, one: LiveLog, found: DeletionForecast) -> WrongTimestamp | None:
         """Return the timestamp that keeps the log, else the first in another unit that counts.
 
-        UnreadableError.
+        Else the first that a clean-shutdown marker hides from the start. UnreadableError.
         """
         log = one.log
         start, stamps = self._options.start_ms, log.columns.timestamp
@@ -332,9 +339,16 @@ class RetentionRun:
             if log.sources[row] is StampSource.MTIME:
                 continue
             early = found.rule[row] is DeletionRule.TIME and stamp.unit_of(stamps[row], start)
-            if found.obstacle[row] is Obstacle.FUTURE or early:
-                base = log.columns.base_offset[row]
-                for segment in one.listed.segments:
-                    if segment.base_offset == base:
-                        return stamp.find(segment, stamps[row], start)
+            is_odd = found.obstacle[row] is Obstacle.FUTURE or early
+            if is_odd and (segment := _segment(one, row)):
+                return stamp.find(segment, stamps[row], start)
+        for row in _behind_marker(log, self._last_clean_ns[one.home.log_dir.path]):
+            segment = _segment(one, row)
+            if segment and (hidden := stamp.find_uncounted(segment, stamps[row], start)):
+                return hidden
         return None
+
+
+def _segment(one: LiveLog, row: int) -> Segment | None:
+    base = one.log.columns.base_offset[row]
+    return next((each for each in one.listed.segments if each.base_offset == base), None)

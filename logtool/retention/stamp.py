@@ -1,5 +1,6 @@
 """The batch whose timestamp keeps a segment, or lets it go too early."""
 
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -36,6 +37,12 @@ def unit_of(timestamp: int, now_ms: int) -> Unit | None:
     return None
 
 
+def meaning(timestamp: int, unit: Unit | None) -> str | None:
+    """Return the time in UTC that a number means in a unit; a `unit` of None is milliseconds."""
+    times, by = _UNITS[unit] if unit else (1, 1)
+    return rfc3339(timestamp * times // by)
+
+
 @dataclass(frozen=True, slots=True)
 class WrongTimestamp:
     """The first batch with the largest timestamp of a segment."""
@@ -52,12 +59,28 @@ class WrongTimestamp:
     producer_id: int | None = None
     """None for a producer without an id, too."""
     unread: UnreadableError | None = None
+    counts: bool = True
+    """False if the start does not know it: the batch came after the clean-shutdown marker."""
 
     @property
     def meant(self) -> str | None:
         """Return the time in UTC that the number means in its unit."""
-        times, by = _UNITS[self.unit] if self.unit else (1, 1)
-        return rfc3339(self.timestamp * times // by)
+        return meaning(self.timestamp, self.unit)
+
+
+def find_uncounted(segment: Segment, known: int, now_ms: int) -> WrongTimestamp | None:
+    """Return the batch with the largest timestamp, if that is larger than the `known` one.
+
+    None for one that is neither in the future nor in another unit, or if the log is not readable.
+    """
+    try:
+        chunks = segment.batches(payload=False)
+        largest = max((int(one.table.max_timestamp.max(initial=0)) for one in chunks), default=0)
+    except UnreadableError:
+        return None
+    if largest <= max(known, now_ms):
+        return None
+    return replace(find(segment, largest, now_ms), counts=False)
 
 
 def find(segment: Segment, timestamp: int, now_ms: int) -> WrongTimestamp:

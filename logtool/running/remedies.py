@@ -1,31 +1,38 @@
-"""Ways to repair the findings of a run: counted by remedy, each with its command."""
+"""Ways to repair the findings of a run: counted by remedy, each with its command.
 
+No command loses records.
+"""
+
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from logtool.disk import expanded, files, shell
 from logtool.findings import Finding, Remedy, Severity
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
 from logtool.log.selection import Selection
 
 MOST_PARTITIONS = 3
 """Partition dirs that a command names; it takes the log dirs if more need it."""
 FILLED = frozenset(
-    {"batch/hole", "batch/leader-epoch-order", "batch/magic", "batch/offset-order",
-     "batch/offset-range", "checkpoint/high-watermark-ahead",
+    {"batch/crc", "batch/hole", "batch/leader-epoch-order", "batch/magic", "batch/offset-order",
+     "batch/offset-range", "batch/size", "batch/zero-run", "checkpoint/high-watermark-ahead",
      "checkpoint/high-watermark-beyond-end", "checkpoint/recovery-point-beyond-end",
-     "segment/hole", "segment/missing", "segment/overlap"}
+     "log/torn-tail-clean", "log/truncated", "segment/hole", "segment/missing", "segment/overlap"}
 )  # fmt: skip
-"""Codes with the remedy `REPLICA` that `recover --fill-from` mends."""
+"""Codes with the remedies `LOSS` and `REPLICA` that `recover --fill-from` mends."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyCount:
-    """Findings with one remedy, and the command that mends them or shows what mending costs.
+    """Findings with one remedy, and the command that mends them or explains them.
 
-    `REPLICA` comes twice if a copy of a partition mends some findings, and another way the others.
+    `LOSS` and `REPLICA` come twice if a copy of a partition mends some findings, and not the
+    others.
     """
 
     remedy: Remedy
@@ -37,16 +44,22 @@ class RemedyCount:
 class Remedies:
     """Counts findings above info by remedy."""
 
-    def __init__(self, paths: Sequence[Path], selection: Selection) -> None:
-        """Begin with the arguments of the run, which its commands repeat."""
+    def __init__(
+        self, paths: Sequence[Path], selection: Selection, copies: Sequence[Path] = ()
+    ) -> None:
+        """Begin with the arguments of the run, which its commands repeat.
+
+        `copies` are the log dirs of other brokers that have sound copies of damaged partitions.
+        """
         self._paths = paths
         self._selection = selection
+        self._copies = copies
         self._counts: Counter[_Way] = Counter()
         self._worst: dict[_Way, Finding] = {}
         """The first of the gravest findings of each way."""
         self._partitions: dict[_Way, dict[Path, None]] = {}
         """The partition dirs of the findings, in their order."""
-        self._fills: dict[str, None] = {}
+        self._fills: dict[_Way, dict[str, None]] = {}
         """The next commands of the findings that a copy mends."""
         self._outside: set[_Way] = set()
         """Remedies of findings that are not in a partition dir."""
@@ -60,9 +73,9 @@ class Remedies:
         worst = self._worst.setdefault(way, finding)
         if finding.severity.weight > worst.severity.weight:
             self._worst[way] = finding
-        if way == _FILL:
-            self._fills[finding.next or ""] = None
-        if folder := _log_of(finding) if way == _FILL else _partition_dir(finding):
+        if way in _FILLS:
+            self._fills.setdefault(way, {})[finding.next or ""] = None
+        if folder := _log_of(finding) if way in _FILLS else _partition_dir(finding):
             self._partitions.setdefault(way, {})[folder] = None
         else:
             self._outside.add(way)
@@ -85,62 +98,94 @@ class Remedies:
             is_one = way not in self._outside and len(folders) == 1
             home = folders[0] if is_one else (_partition_dir(worst) or worst.path).parent
             return f"logtool checkpoint rebuild {shell.path(home)}"
-        if remedy not in _RECOVER and way != _FILL:
+        if way in _FILLS:
+            return self._fill(way)
+        if remedy is not Remedy.RECOVER:
             return explain
-        if way == _FILL and (known := self._known_fill()):
+        # recover refuses to change a log dir in which something is lost.
+        losing = [one for each in _LOSSES for one in self._partitions.get(each, {})]
+        folders = [one for one in self._partitions.get(way, {}) if one not in losing]
+        if way not in self._outside and not folders:
+            # Filling mends these findings, too.
+            return self._fill(_LOSS) if self._counts[_LOSS] else explain
+        is_safe = self._is_by_name(way, folders) or not any(self._counts[one] for one in _LOSSES)
+        return self._recover("--full --apply" if is_safe else "--full", way, folders)
+
+    def _fill(self, way: "_Way") -> str:
+        """Return the command that fills logs from a copy."""
+        if known := self._known_fill(way):
             return known
-        losing = self._partitions.get(_LOSS, {})
-        folders = list(self._partitions.get(way, {}))
-        if remedy is Remedy.RECOVER:
-            # recover refuses to change a log dir in which something is lost.
-            folders = [one for one in folders if one not in losing]
-        by_name = way not in self._outside and 0 < len(folders) <= MOST_PARTITIONS
-        targets = folders if by_name else self._paths
-        if not targets:
-            return explain
-        is_safe = remedy is Remedy.RECOVER and (by_name or not self._counts[_LOSS])
-        options = "--fill-from COPY" if way == _FILL else "--full" + (" --apply" if is_safe else "")
+        options = [f"--fill-from {shell.path(copy)}" for copy in self._copies]
+        words = " ".join(options) or "--fill-from COPY"
+        return self._recover(words, way, list(self._partitions[way]))
+
+    def _recover(self, options: str, way: "_Way", folders: Sequence[Path]) -> str:
+        by_name = self._is_by_name(way, folders)
         words = [
             f"logtool recover {options}",
             *([] if by_name else [str(self._selection)]),
-            *map(shell.path, targets),
+            *map(shell.path, folders if by_name else self._paths),
         ]
         return " ".join(word for word in words if word)
 
-    def _known_fill(self) -> str | None:
-        """Return the one command that all findings have for a copy that was given, too."""
-        known = next(iter(self._fills)) if len(self._fills) == 1 else ""
-        return known if known.startswith("logtool recover ") else None
+    def _is_by_name(self, way: "_Way", folders: Sequence[Path]) -> bool:
+        """Return whether the command names the partition dirs, and not the paths of the run."""
+        return way not in self._outside and 0 < len(folders) <= MOST_PARTITIONS
+
+    def _known_fill(self, way: "_Way") -> str | None:
+        """Return the one command for copies that were given; None if the findings have no such.
+
+        Their commands differ in the last word at most: the partition dir.
+        """
+        found = self._fills[way]
+        if any(not one.startswith("logtool recover ") for one in found):
+            return None
+        commands = [shlex.split(one) for one in found]
+        if len({tuple(words[:-1]) for words in commands}) > 1 or len(commands) > MOST_PARTITIONS:
+            return None
+        return " ".join([next(iter(found)), *(shell.path(words[-1]) for words in commands[1:])])
 
 
 _Way = tuple[Remedy, bool]
 """A remedy, and whether `recover` fills the log from a copy."""
-_FILL, _LOSS = (Remedy.REPLICA, True), (Remedy.LOSS, False)
+_LOSS, _FILL = (Remedy.LOSS, True), (Remedy.REPLICA, True)
+_FILLS = (_LOSS, _FILL)
+_LOSSES = (_LOSS, (Remedy.LOSS, False))
 _ORDER = (
     (Remedy.CHECKPOINT, False),  # which `recover` may need to load a partition
     (Remedy.RECOVER, False),
-    _LOSS,
-    _FILL,
+    *_FILLS,
+    (Remedy.LOSS, False),
     (Remedy.REPLICA, False),
     (Remedy.BROKER, False),  # a start may cut a log that a copy could fill
     (Remedy.NONE, False),
 )
-_RECOVER = (Remedy.RECOVER, Remedy.LOSS)
 
 
 def _way(finding: Finding) -> _Way:
-    is_filled = finding.remedy is Remedy.REPLICA and finding.code in FILLED
+    is_filled = finding.remedy in (Remedy.LOSS, Remedy.REPLICA) and finding.code in FILLED
     return finding.remedy, is_filled and _log_of(finding) is not None
 
 
 def _log_of(finding: Finding) -> Path | None:
-    """Return the partition dir whose log a copy can fill; None without one, or for metadata."""
+    """Return the partition dir whose log a copy can fill; None without one.
+
+    None also for the metadata log, and for Redpanda.
+    """
     folder = _partition_dir(finding)
     if finding.path and folder is None and finding.topic is not None:
         # A row of a checkpoint in the log dir.
         place = finding.path.parent / f"{finding.topic}-{finding.partition}"
         folder = place if not files.is_remote(place) and place.is_dir() else None
-    return None if finding.topic == CLUSTER_METADATA else folder
+    if folder is None or finding.topic == CLUSTER_METADATA or _is_of_redpanda(folder):
+        return None
+    return folder
+
+
+@cache
+def _is_of_redpanda(folder: Path) -> bool:
+    flavour = None if files.is_remote(folder) else opening.try_flavour(folder)
+    return flavour is not None and flavour.has_raft_offsets
 
 
 def _partition_dir(finding: Finding) -> Path | None:

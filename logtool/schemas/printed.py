@@ -99,8 +99,8 @@ UNDO: Final = Table("undo", "undo directory", (
     type="undo")  # fmt: skip
 
 COPY_STATUSES: Final = (
-    "other-topic", "diverged", "damaged", "missing", "compacted", "disjoint", "behind", "same",
-    "alone",
+    "other-topic", "diverged", "damaged", "unread", "missing", "compacted", "disjoint",
+    "behind", "same", "alone",
 )  # fmt: skip
 """The relations between copies of a partition, the gravest first."""
 _COMPARED_BATCH = Table("batch", "batch at which two copies diverge", (

@@ -17,6 +17,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
 from logtool.formats.names import (
+    CLUSTER_METADATA,
     DirectoryKind,
     FileKind,
     PartitionDirectory,
@@ -90,6 +91,12 @@ class Forecast:
     def out_of_time(self) -> bool:
         """Return whether time was over before every partition was loaded."""
         return self._run.ran_out
+
+    @property
+    def has_metadata_log(self) -> bool:
+        """Return whether a log dir holds the metadata log, which is no partition of the start."""
+        homes = (one.log_dir for one in self.log_dirs)
+        return any(one.topic == CLUSTER_METADATA for home in homes for _, one in home.partitions)
 
     def __iter__(self) -> Iterator[Action | PartitionForecast | UnreadableError]:
         requests: list[LoadRequest] = []

@@ -4,6 +4,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from logtool.formats import names
+from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import StartConditions
 from logtool.log.flavour import Flavour
@@ -48,6 +50,12 @@ class LoadRequest:
     def key(self) -> tuple[str | None, int | None]:
         """Return topic and partition."""
         return self.topic, self.partition
+
+    @property
+    def is_deleted(self) -> bool:
+        """Return whether the directory waits to be deleted."""
+        found = names.parse_directory(self.path.name)
+        return isinstance(found, PartitionDirectory) and found.kind is DirectoryKind.DELETE
 
     @property
     def flavour(self) -> Flavour:

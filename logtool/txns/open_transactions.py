@@ -101,6 +101,8 @@ class PartitionTransactions:
     findings: list[Finding]
     damaged: bool
     """True if a marker may be lost in damage."""
+    unread: bool = False
+    """True if a segment could not be read, so that its markers are not known."""
     leader_epoch: int = NONE
     """Leader epoch of the last batch."""
     flavour: Flavour = KAFKA
@@ -220,7 +222,8 @@ def audit(
             *ended,
         ],
         findings=findings,
-        damaged=any(map(_is_uncertain, reports)),
+        damaged=any(map(_is_damaged, reports)),
+        unread=not all(report.scanned for report in reports),
         leader_epoch=max((epoch for one in reports for epoch, _, _ in one.epochs), default=NONE),
         markers=last_markers(rows),
     )
@@ -340,11 +343,11 @@ def _remembered(partition: Partition, first_known: int) -> dict[int, Producer]:
     return {}
 
 
-def _is_uncertain(report: SegmentReport) -> bool:
-    """Return whether something stood in the segment that cannot be read."""
+def _is_damaged(report: SegmentReport) -> bool:
+    """Return whether damage stands in the segment where a marker may have been."""
     grave = (
         isinstance(item, UnreadableError)
         or (item.code.startswith(("log/", "batch/")) and item.severity is not Severity.INFO)
         for item in report.findings
     )
-    return not report.scanned or (report.damaged and any(grave))
+    return report.scanned and report.damaged and any(grave)

@@ -11,6 +11,7 @@ import numpy
 import pytest
 import typer.main
 from processes import interrupted
+from terminal import shown_on
 from typer.testing import CliRunner
 
 from logtool import __version__, cli
@@ -370,3 +371,23 @@ def test_a_full_disk_is_said_and_is_not_a_bug(log, child_environment):
     assert done.returncode == 4
     assert done.stderr.count(b"\n") == 1
     assert b"No space left" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]),
+        (["help", "plan"], ["plan", "--help"]),
+        (["help", "watermark", "simulate"], ["watermark", "simulate", "--help"]),
+    ],
+)
+def test_help_is_the_help_of_a_command(run, words, same):
+    asked, expected = run(*words), run(*same)
+    assert (asked.status, asked.stdout) == (0, expected.stdout)
+    assert run("help", "nosuch").status == 2
+
+
+def test_a_usage_error_fits_a_terminal(tmp_path):
+    words = [sys.executable, "-m", "logtool", "plan", "--limits", "none", str(tmp_path)]
+    status, shown = shown_on(60, words, os.environ | {"COLUMNS": "60"})
+    assert (status, max(map(len, shown.splitlines())) <= 60) == (2, True)

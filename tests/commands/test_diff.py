@@ -7,6 +7,8 @@ import pytest
 from damage import damage_file, flip
 from verification import logs
 
+from logtool.formats import offset_checkpoint
+
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
 
@@ -194,6 +196,19 @@ def test_identical_copies_have_the_same_indexes(run, clean, copy_of, given, name
     assert [(one["path"], one["position"]) for one in found] == [(str(clean / name), at)]
     assert result.status == 1
     assert run("diff", *homes, "-f", "ndjson").of_type("difference") == []
+
+
+@pytest.mark.parametrize("lacks", ["first", "second"])
+def test_a_missing_row_is_said_of_the_copy_that_lacks_it(run, clean, copy_of, lacks):
+    other = copy_of("4.3.1/clean")
+    path = other / "recovery-point-offset-checkpoint"
+    offsets = offset_checkpoint.parse(path.read_bytes()).offsets
+    kept = {key: offset for key, offset in offsets.items() if key != ("codec-zstd", 0)}
+    path.write_bytes(offset_checkpoint.encode(offset_checkpoint.build(kept)))
+    homes = [clean, other] if lacks == "second" else [other, clean]
+    (found,) = run("diff", "--identical", *homes, "-f", "ndjson").of_type("difference")
+    assert (found["kind"], found["count"]) == ("rows", 1)
+    assert f"missing in {other}," in found["message"]
 
 
 def test_preallocated_zeros_are_no_difference_and_an_absent_index_is_one(run, clean, copy_of):

@@ -464,3 +464,26 @@ def test_a_java_that_is_not_there_is_said(child_environment, tmp_path):
     assert (java["found"], java["version"]) == (False, None)
     assert str(tmp_path) in java["detail"]
     assert done.returncode == 0
+
+
+def test_a_file_leads_to_its_directory_or_to_verify(run, copy_of, tmp_path):
+    home = copy_of("4.3.1/clean")
+    log = next((home / "codec-none-0").glob("*.log"))
+    alone = shutil.copy(log, tmp_path / "alone.log")
+    for given, words in (
+        (home / "meta.properties", ["doctor", str(home)]),
+        (log, ["doctor", str(log.parent)]),
+        (alone, ["verify", str(alone)]),
+    ):
+        (proposed,) = run("doctor", "-f", "ndjson", given).of_type("next")
+        assert shlex.split(proposed["command"])[1:] == words
+
+
+def test_the_metadata_log_is_not_counted_by_the_start(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    for expected in (True, False):
+        result = run("doctor", "-f", "ndjson", home)
+        (damage,), (start,) = result.of_type("damage"), result.of_type("start")
+        assert start["metadata_log"] is expected
+        assert damage["partitions"] - start["partitions"] == expected
+        shutil.rmtree(home / "__cluster_metadata-0", ignore_errors=True)

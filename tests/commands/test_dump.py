@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from dumps import of_type
+from log_dir_damage import new_batch
 
 from logtool.formats import control_record, producer_snapshot, record
 from logtool.formats.record import Record
@@ -477,3 +478,14 @@ def test_memory_stays_flat(tmp_path, make_batch, child_environment):
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=child_environment(), check=True,
     )  # fmt: skip
     assert int(done.stderr) < 110 * 1024, "KiB, for a log of 115 MiB"
+
+
+@pytest.mark.parametrize("words", [(), ("--records",)])
+@pytest.mark.parametrize(("timestamp", "noted"), [(1_763_000_000_000_000, True), (10, False)])
+def test_a_timestamp_in_another_unit_is_noted(run, copy_of, words, timestamp, noted):
+    (log,) = (copy_of("4.3.1/clean") / "codec-none-0").glob("*.log")
+    batch = new_batch(360, b"x", base_timestamp=timestamp, max_timestamp=timestamp)
+    log.write_bytes(log.read_bytes() + batch)
+    result = run("dump", *words, "--offset", "360", log)
+    assert result.status == 0
+    assert ("2025-11-13" in result.stderr) is noted

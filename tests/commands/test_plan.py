@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from answers import assert_valid, last_line, numbers
@@ -606,3 +607,15 @@ def test_nothing_is_written_next_to_the_log_dir_either(run, cut):
     for command in ("plan", "recover"):
         run(command, cut)
     assert fingerprint(cut.parent) == before
+
+
+def test_the_log_of_a_partition_that_is_being_deleted_is_not_called_unread(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    deleted = [path for path in home.iterdir() if path.name.endswith("-delete")]
+    for path in home.iterdir():
+        if path.is_dir() and path not in deleted:
+            shutil.rmtree(path)
+    result = run("plan", "-f", "ndjson", home)
+    found = result.of_type("partition")
+    assert {Path(one["path"]).name for one in found} == {path.name for path in deleted}
+    assert not any(one.startswith("logtool verify") for one in result.of_type("summary")[0]["next"])

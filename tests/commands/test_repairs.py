@@ -63,19 +63,91 @@ def test_records_are_cut_by_no_command_that_is_printed(run, data):
     before = logs(data / BAD)[0].read_bytes()
     safe, losing = commands(run("verify", data))
     assert safe == ["recover", "--full", "--apply", str(data / INDEXED)]
-    assert losing == ["recover", "--full", str(data / BAD)]
+    assert losing == ["recover", "--fill-from", "COPY", str(data / BAD)]
     assert run(*safe).status == 0
+    copy = shutil.copytree(data, data.parent / "copy")
+    losing[losing.index("COPY")] = str(copy)
     assert run(*losing).status == 1
     assert logs(data / BAD)[0].read_bytes() == before
+    losing[losing.index(str(copy))] = "COPY"
     assert commands(run("verify", data)) == [losing]
 
 
-def test_an_index_next_to_a_damaged_batch_is_repaired_with_it(run, data):
+def test_an_index_next_to_a_damaged_batch_is_repaired_with_it(run, data, scenario):
+    source = scenario("4.3.1/clean")
     harm_batch(data)
     append_to_file(logs(data / BAD)[0].with_suffix(".index"), b"12345")
-    dry, losing = commands(run("verify", data))
-    assert dry == ["recover", "--full", str(data)]
-    assert losing == ["recover", "--full", str(data / BAD)]
+    index, losing = commands(run("verify", data))
+    assert index == losing == ["recover", "--fill-from", "COPY", str(data / BAD)]
+    copy = shutil.copytree(source / BAD, data.parent / "copy" / BAD)
+    words = [str(copy) if word == "COPY" else word for word in losing]
+    assert run(*words, "--apply").status == 0
+    assert commands(run("verify", data)) == []
+
+
+def test_a_copy_of_another_broker_takes_the_place_of_the_word_copy(run, data):
+    copy = shutil.copytree(data, data.parent / "copy")
+    harm_batch(data)
+    expected = ["recover", "--fill-from", str(copy), str(data / BAD)]
+    of_two = run("doctor", "-f", "ndjson", f"1={data}", f"2={copy}").of_type("remedy")
+    found = [one for one in of_two if one["remedy"] == "loss"]
+    assert [shlex.split(one["command"])[1:] for one in found] == [expected]
+
+
+def test_two_logs_are_filled_by_one_command_from_the_copy_that_was_given(run, data):
+    copy = shutil.copytree(data, data.parent / "copy")
+    harm_batch(data)
+    log = logs(data / EPOCHS)[0]
+    damage_file(log, flip, log.stat().st_size // 2)
+    (command,) = (one for one in commands(run("verify", data, copy)) if one[0] == "recover")
+    assert command == [
+        "recover", "--apply", "--fill-from", str(copy), str(data / BAD), str(data / EPOCHS),
+    ]  # fmt: skip
+    assert run(*command).status == 0
+    assert commands(run("verify", data)) == []
+
+
+def test_the_next_command_repairs_what_is_damaged_not_that_a_copy_was_given(run, data):
+    copy = shutil.copytree(data, data.parent / "copy")
+    harm_batch(data)
+    (proposed,) = run("doctor", "-f", "ndjson", data, copy).of_type("next")
+    words = shlex.split(proposed["command"])
+    assert words[1:] == ["recover", "--apply", "--fill-from", str(copy), str(data / BAD)]
+
+
+def test_a_torn_metadata_log_is_repaired_by_the_start(run, data):
+    log = logs(data / "__cluster_metadata-0")[-1]
+    damage_file(log, cut, log.stat().st_size - 10)
+    append_to_file(log.with_suffix(".index"), b"12345")
+    result = run("verify", "-f", "ndjson", data)
+    found = {
+        one["code"]: (one["remedy"], one["broker"])
+        for one in result.of_type("finding")
+        if one["topic"] == "__cluster_metadata" and one["severity"] != "info"
+    }
+    assert len(found) > 1
+    assert "log/torn-tail-clean" in found
+    assert set(found.values()) == {("broker", "always")}
+
+
+@pytest.mark.parametrize(("voters", "command"), [("1@a:1,2@b:1", "quorum"), ("1@a:1", "plan")])
+def test_a_voter_compares_a_torn_metadata_log_with_others(run, data, voters, command):
+    log = logs(data / "__cluster_metadata-0")[-1]
+    damage_file(log, cut, 60)
+    for snapshot in log.parent.glob("*.checkpoint"):
+        remove_file(snapshot)
+    config = data.parent / "server.properties"
+    config.write_text(f"controller.quorum.voters={voters}\n")
+    result = run("doctor", "-f", "ndjson", "--broker-config", config, data)
+    assert [shlex.split(one["command"])[1] for one in result.of_type("next")] == [command]
+
+
+def test_damage_in_the_metadata_log_is_no_damage_that_recover_repairs(run, data):
+    log = logs(data / "__cluster_metadata-0")[0]
+    damage_file(log, flip, log.stat().st_size // 2)
+    found = commands(run("verify", data))
+    assert ["explain", "batch/crc"] in found
+    assert {one[0] for one in found} == {"explain"}
 
 
 def test_the_end_of_a_log_is_filled_from_a_copy(run, data):

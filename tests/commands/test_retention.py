@@ -222,6 +222,7 @@ def test_a_future_timestamp_behind_a_stale_marker_keeps_nothing(run, copy_of, ke
     assert (one["after_marker"], one["first_segments"], one["obstacle"]) == (
         (1, 1, None) if kept else (0, 0, "future-timestamp")
     )
+    assert (one["stamp"]["timestamp"], one["stamp"]["counts"]) == (ahead, not kept)
     assert found.of_type("summary")[0]["next"] == ([explain] if kept else [])
     assert (explain in run("retention", log.parent).stderr) is kept
     codes = {one["code"] for one in run("verify", "-f", "ndjson", home).of_type("finding")}

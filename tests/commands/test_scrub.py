@@ -131,3 +131,13 @@ def test_paths_are_known_from_any_directory(run, home, state: Path, monkeypatch)
     again = run("scrub", "--state", state, "--cycle", "9999d", "-f", "ndjson", home.name)
     assert again.of_type("coverage")[0]["share"] == 1
     assert again.of_type("coverage")[0]["never_segments"] == 0
+
+
+def test_the_state_knows_a_path_without_the_steps_up(run, copy_of, tmp_path):
+    home, state = copy_of("4.3.1/clean"), tmp_path / "state"
+    (home.parent / "x").mkdir()
+    (home / "codec-none-0" / f"{0:020d}.index").write_bytes(b"12345")
+    given = home.parent / "x" / ".." / home.name
+    found = run("scrub", "--state", state, "-f", "ndjson", given).of_type("finding")
+    assert found
+    assert not any(".." in one["path"] for one in found)

@@ -11,7 +11,7 @@ from verification import set_offsets
 from logtool.formats import producer_snapshot
 
 COMMAND = [
-    "kafka-transactions.sh", "--bootstrap-server", "localhost:9092", "find-hanging",
+    "kafka-transactions.sh", "--bootstrap-server", "HOST:9092", "find-hanging",
     "--topic", "tx.mixed", "--partition", "0",
 ]  # fmt: skip
 
@@ -218,7 +218,7 @@ def test_a_log_dir_shows_the_entries_of_the_coordinators(run, log_dir):
     assert sorted(ids) == ["fixture-open-0", "fixture-open-1", "fixture-traffic"]
     assert ids["fixture-open-0"]["times_out"].startswith("2026-11-21T01:47:5")
     assert ids["fixture-open-0"]["terminate"].split() == [
-        "kafka-transactions.sh", "--bootstrap-server", "localhost:9092",
+        "kafka-transactions.sh", "--bootstrap-server", "HOST:9092",
         "forceTerminateTransaction", "--transactionalId", "fixture-open-0",
     ]  # fmt: skip
     for one in found.of_type("transaction"):

@@ -30,7 +30,7 @@ def describe(head: bytes, reason: DamageReason, left: int) -> str:
         return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
     header = record_batch.parse(head)
     if reason is DamageReason.INCOMPLETE:
-        return f"batch of {header.size:,} bytes begins with {left:,} bytes left in the file"
+        return f"of a batch of {header.size:,} bytes only {left:,} are there"
     if reason is DamageReason.HEADER:
         return f"CRC-32C of the header does not match the stored {header.header_crc}"
     if reason is DamageReason.SIZE:
