@@ -137,6 +137,8 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         self._stamps: list[str] = []
         self._oldest: tuple[int, str] | None = None
         """Timestamp and partition of the oldest segment that the first round deletes."""
+        self._by_default = 0
+        """Partitions that lose segments in the first round by the default of Kafka."""
         self._stamp_count = self._by_mtime = self._by_watermark = self._after_marker = 0
 
     def show(self, item: PartitionRetention | RemoteRetention) -> None:
@@ -173,7 +175,9 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         if self._with_segments:
             for segment in item.segments:
                 self._report.item(SEGMENT.row(segment))
-        self._report.item(PARTITION.row(item))
+        row = PARTITION.row(item)
+        self._by_default += bool(item.first_segments) and _has_default_age(row)
+        self._report.item(row)
 
     def finish(self) -> None:
         """Print the sums."""
@@ -227,6 +231,13 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
             where = text.count(total.emptied, "partition")
             line += f" ({text.size(total.first_bytes)}) of {where}"
             line += f", the oldest of {self._oldest[1]}" if self._oldest else ""
+        if self._by_default and not (self._report.inputs and self._report.inputs.config):
+            where = text.count(self._by_default, "partition")
+            yield (
+                f"{where} by Kafka's default of 7 days, which the metadata log does not change; if "
+                "the broker's own file does (log.retention.ms), give it with --broker-config",
+                "warning",
+            )
         if total.freed_bytes is not None:
             more = "more" if total.freed_bytes >= 0 else "less"
             line += f", {text.size(abs(total.freed_bytes))} {more} than without --with"
@@ -248,6 +259,13 @@ def _stamp(item: PartitionRetention) -> str:
     if found.counts:
         return line
     return f"{line}; it came after the clean marker: it counts only if the marker is moved away"
+
+
+def _has_default_age(row: Object) -> bool:
+    """Return whether retention.ms of a partition is the default of Kafka."""
+    return any(
+        one["name"] == "retention.ms" and one["source"] == "default" for one in row["settings"]
+    )
 
 
 def _layout(*, segments: bool, changed: bool) -> Callable[[Object], Columns | None]:
