@@ -50,6 +50,18 @@ def action_of(finding: Finding) -> str | None:
     return "lacks" if is_lack else "unnoticed"
 
 
+def missing_beginning(partition: Partition, around: Surroundings) -> Finding | None:
+    """Return the finding about a beginning that may be lost; None if it is there or was deleted.
+
+    Its offsets are those from the lowest one that a file names up to the first segment.
+    """
+    is_judged = getattr(partition.directory, "kind", None) in OF_TODAY
+    if not is_judged or partition.is_metadata_log or not partition.segments:
+        return None
+    found = _beginning(partition, around, first_epoch(partition))
+    return next((one for one in found if one.severity is not Severity.INFO), None)
+
+
 def unproven_beginning(partition: Partition, around: Surroundings) -> Finding | None:
     """Return a finding if a log that begins above its log start has no leader-epoch-checkpoint.
 

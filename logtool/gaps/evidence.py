@@ -27,12 +27,22 @@ class Facts:
     """Facts about a partition from other sources than its batches: plain data."""
 
     log_start: int = 0
-    """Offset at which the ledger starts."""
+    """Offset at which the ledger starts: below the first segment if the beginning is lost."""
+    beginning: GapCauses | None = None
+    """Why the offsets from the log start to the first segment are absent; None if they are not."""
+    high_watermark: int | None = None
+    """Offset in replication-offset-checkpoint; None without a row that is of this log."""
+    recovery_point: int | None = None
+    """Offset in recovery-point-offset-checkpoint; None without a row."""
+    claimed_end: int = 0
+    """Largest offset that any file names as one that the log reached, without a proof."""
+    lost_end: tuple[int, str] | None = None
+    """Offset that the log is proved to have reached, and the proof; None until its end is known,
+    and if it reaches this offset."""
     cleaning: Cleaning = NOT_KNOWN
     """Evidence of whether the log was compacted, and up to which offset."""
     first_base: int = 0
-    """Base offset of the first segment. If the log start is below it, the broker stopped in order
-    and had the offsets from the log start on at that time."""
+    """Base offset of the first segment."""
     is_tiered: bool = False
     """True if segments of the topic are in remote storage, where offsets below `first_base` are."""
     witnesses: tuple[tuple[int, str, bool], ...] = ()
@@ -41,6 +51,12 @@ class Facts:
     """Base offset of a segment, and the largest offset in its indexes."""
     epochs: tuple[tuple[int, int], ...] = ()
     """(leader epoch, start offset) of a sound leader-epoch-checkpoint."""
+
+    @property
+    def checkpointed_end(self) -> int | None:
+        """Return the largest offset that the checkpoints of the log dir have; None without one."""
+        known = [one for one in (self.high_watermark, self.recovery_point) if one is not None]
+        return max(known, default=None)
 
 
 def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses], Column]:
@@ -61,10 +77,10 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
         text = f"{verdicts[0].evidence}; above the cleaner checkpoint: fetched from another replica"
         verdicts.append(GapCauses(GapReason.COMPACTION, text))
         chosen[gaps.first_offset >= cleaning.offset] = len(verdicts) - 1
-    below = (gaps.kind == GapPlace.HEAD) & (gaps.first_offset < facts.first_base)
-    text = f"the log started at {facts.log_start} when the broker stopped cleanly"
-    verdicts.append(GapCauses(GapReason.SEGMENT_MISSING, text))
-    chosen[below] = len(verdicts) - 1
+    if facts.beginning:
+        verdicts.append(facts.beginning)
+        below = (gaps.kind == GapPlace.HEAD) & (gaps.first_offset < facts.first_base)
+        chosen[below] = len(verdicts) - 1
     inside, damaged = gaps.kind == GapPlace.RECORDS, gaps.damaged > 0
     for row in np.flatnonzero((gaps.kind == GapPlace.SEGMENTS) & ~damaged).tolist():
         witnesses = _between(gaps, row, facts, verdicts[0])
@@ -72,6 +88,9 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
             if witnesses not in verdicts:
                 verdicts.append(witnesses)
             chosen[row] = verdicts.index(witnesses)
+    if facts.lost_end:
+        verdicts.append(GapCauses(GapReason.END_MISSING, facts.lost_end[1]))
+        chosen[gaps.kind == GapPlace.LOST_END] = len(verdicts) - 1
     chosen[inside] = 1
     chosen[damaged] = 2
     chosen[inside & damaged] = 3
