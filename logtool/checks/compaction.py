@@ -120,11 +120,23 @@ class Cleaning:
             return CompactionEvidence(
                 True, f"{traces.inner_gaps} gaps between sound batches of one segment"
             )
-        known = policy if self.policy else "cleanup.policy is not known"
-        if past:
-            since = f"since offset {past.since} of" if past.since else "in the whole of"
-            known += f", never compact {since} the metadata log"
-        return CompactionEvidence(False, f"{known}, and nothing in the partition shows compaction")
+        return CompactionEvidence(
+            False, f"{self._uncompacted()}, and nothing in the partition shows compaction"
+        )
+
+    def _uncompacted(self) -> str:
+        """Return what is known of the policies of a log without signs of compaction."""
+        past = self.past
+        if self.policy:
+            known = f"cleanup.policy={self.policy} ({self.policy_source})"
+            if past and past.since:
+                return f"{known}, not compact since offset {past.since} of the metadata log"
+            return f"{known}, and never compact before" if past else known
+        if past is None:
+            return "cleanup.policy is not known"
+        never = f"has not set {{}} since its offset {past.since}" if past.since else "never set {}"
+        policy = "cleanup.policy=compact for the topic"
+        return f"the metadata log {never.format(policy)} (the default of the broker is not known)"
 
 
 NOT_KNOWN = Cleaning()
