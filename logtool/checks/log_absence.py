@@ -195,9 +195,13 @@ def _beginning(
     if may_be_cleaned and _was_empty(partition, first):
         return
     lowest = min(missed, key=lambda one: one.offset)
+    # What lies below the log start offset was deleted, also within a segment that is lost.
+    start = max(lowest.offset, around.log_start or 0)
+    if start >= first:
+        return
     text = f"the log begins at {first}, but {lowest.evidence}: {lowest.kind} {lowest.offset}"
-    place = lowest.offset, first - 1, partition.path
-    text = f"{text}; {wording.offsets(lowest.offset, first - 1)}"
+    place = start, first - 1, partition.path
+    text = f"{text}; {wording.offsets(start, first - 1)}"
     named = any(one.kind is not ClaimKind.FIRST_EPOCH for one in missed)
     # A broker that deletes a beginning moves the first row of leader-epoch-checkpoint, and renames
     # all files of a segment. So retention explains the rest only in a copy that was made meanwhile,

@@ -47,12 +47,10 @@ def beginning(listed: Partition, around: Surroundings) -> tuple[int, GapCauses] 
     found = log_absence.missing_beginning(listed, around)
     if found is None or found.first_offset is None:
         return None
-    # What lies below the log start offset was deleted, also within a segment that is lost.
-    start = max(found.first_offset, around.log_start or 0)
     # Compaction may have emptied a beginning; nothing decides it.
     is_lack = log_absence.action_of(found) == "lacks"
     reason = GapReason.SEGMENT_MISSING if is_lack else GapReason.UNKNOWN
-    return start, GapCauses(reason, found.message)
+    return found.first_offset, GapCauses(reason, found.message)
 
 
 def end(listed: Partition, home: LogDir | None, facts: Facts, log_end: int) -> Facts:
