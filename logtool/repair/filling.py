@@ -156,9 +156,10 @@ def _filled(
             whole = sum(int(one.table.size.sum()) for one in chosen) >= sum(
                 one.length for one in hole.rejects if one.kind in FILLABLE
             )
+            first = int(ranges.starts(chosen[0].table)[0])
             for one in hole.rejects:
-                first = int(ranges.starts(chosen[0].table)[0])
-                if hole.before is None and first > (one.first_offset or first):
+                at = first if one.first_offset is None or one.length else one.first_offset
+                if at < first and hole.before is None and hole.behind:
                     yield replace(one, last_offset=first - 1, proof=_not_in(copy, first))
                     one = replace(one, first_offset=first)
                 if one.kind in FILLABLE and (whole or hole.behind):
