@@ -18,7 +18,7 @@ A segment below the recovery point is replaced only if none of its damage is lef
 read it again, and if it did, it would truncate it.
 """
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -326,7 +326,7 @@ class _Assembly:
     ) -> None:
         self._source, self._parts, self._wanted = source, parts, wanted
         self._base_of = {file.path: base for base, file in source.logs}
-        self._bases = bases
+        self._bases = list(bases)
         self._pieces: dict[int, list[Extract]] = {}
         self._changed: set[int] = set()
         self._broken: set[int] = set()
@@ -375,14 +375,20 @@ class _Assembly:
         """Return the base offset of the segment that a batch of another copy goes to.
 
         It is the segment of our log with that offset, or a new one as in the other copy, if our
-        own batches of the segment end before it.
+        own batches of the segment end before it. A beginning that is cut out of a segment of the
+        other copy is a segment from its first batch on: a log begins at its first base offset.
         """
         first = part.first.base_offset
         theirs = _base(part.path)
         at = bisect_right(self._bases, first)
         own = self._bases[at - 1] if at else theirs
-        is_new = own < theirs <= first and theirs > end
-        return theirs if is_new and last_own.get(own, -1) < number else own
+        is_new = own < theirs <= first and theirs > end and last_own.get(own, -1) < number
+        base = theirs if is_new else own
+        if end < 0 and self._wanted.start is not None and part.position:
+            base = first
+        if base not in self._bases:
+            insort(self._bases, base)  # Further extents of the file follow.
+        return base
 
     def _settle(
         self, rejects: Sequence[Rejected], filled: int, piece: Callable[[Path, int, int], Extract]
