@@ -113,7 +113,7 @@ class RecoverPrinter(ActionPrinter):
             if is_shorter and name not in losing:
                 nothing = f"there is nothing to cut from offset {target} on"
                 yield f"{one.request.path}: the log ends at {end}; {nothing}"
-        for log_dir in self._stopped_in_order():
+        for log_dir in () if self._counts["unfilled"] else self._stopped_in_order():
             yield f"{log_dir}: nothing to recover after a clean stop; --full recovers all logs"
         stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
         if stopped:
@@ -159,12 +159,13 @@ class RecoverPrinter(ActionPrinter):
         return f"{files} made" if self._all_made else f"{job.made:,} of {files} made"
 
     def _stopped_in_order(self) -> Iterator[Path]:
-        """Yield the log dirs whose logs a broker takes as they are, none of which loses records."""
+        """Yield the log dirs whose logs a broker takes as they are, none of which lacks records."""
         recovered: dict[Path, int] = {}
         losing = set(mending.names(self._losing))
         for forecast in self._forecasts:
             if forecast.request.start.clean:
                 log_dir = forecast.request.path.parent
                 acts = f"{forecast.request.topic}-{forecast.request.partition}" in losing
+                acts |= any(one.action == "unfilled" for one in forecast.actions)
                 recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered + acts
         return (log_dir for log_dir, count in recovered.items() if not count)
