@@ -10,8 +10,8 @@ _NO_NAME = "the directory is not named TOPIC-NUMBER"
 _NO_KAFKA = "the offset is not known, or the log has only one kind of offset"
 _OF_GHOSTS = "the stretch consists of ghosts"
 _REASONS = (
-    "compaction", "retention", "remote", "control-batch", "aborted", "segment-missing", "end-missing",
-    "truncation-hole", "damage", "unknown",
+    "compaction", "retention", "remote", "control-batch", "aborted", "segment-missing",
+    "end-missing", "truncation-hole", "damage", "unknown",
 )  # fmt: skip
 
 

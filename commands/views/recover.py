@@ -159,13 +159,12 @@ class RecoverPrinter(ActionPrinter):
         return f"{files} made" if self._all_made else f"{job.made:,} of {files} made"
 
     def _stopped_in_order(self) -> Iterator[Path]:
-        """Yield the log dirs whose logs a broker takes as they are, none of which lacks records."""
+        """Yield the log dirs whose logs a broker takes as they are, none of which loses records."""
         recovered: dict[Path, int] = {}
         losing = set(mending.names(self._losing))
         for forecast in self._forecasts:
             if forecast.request.start.clean:
                 log_dir = forecast.request.path.parent
                 acts = f"{forecast.request.topic}-{forecast.request.partition}" in losing
-                acts |= any(one.action == "unfilled" for one in forecast.actions)
                 recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered + acts
         return (log_dir for log_dir, count in recovered.items() if not count)

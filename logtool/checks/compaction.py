@@ -125,7 +125,7 @@ class Cleaning:
         )
 
     def _uncompacted(self) -> str:
-        """Return what is known of the policies of a log without signs of compaction."""
+        """Return the known policies of a log without signs of compaction."""
         past = self.past
         if self.policy:
             known = f"cleanup.policy={self.policy} ({self.policy_source})"
