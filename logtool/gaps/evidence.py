@@ -59,8 +59,13 @@ class Facts:
         return max(known, default=None)
 
 
-def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses], Column]:
-    """Return the verdicts, and for each gap the number of its verdict (int64)."""
+def decide(
+    gaps: GapTable, facts: Facts, traces: Traces, behind: Traces
+) -> tuple[list[GapCauses], Column]:
+    """Return the verdicts, and for each gap the number of its verdict (int64).
+
+    `behind` are the traces in the segments that reach beyond the offset of the cleaner.
+    """
     cleaning = facts.cleaning
     judgement = cleaning.judge(traces)
     ordinary = GapReason.COMPACTION if judgement.is_compacted else GapReason.UNKNOWN
@@ -83,7 +88,7 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
         chosen[below] = len(verdicts) - 1
     inside, damaged = gaps.kind == GapPlace.RECORDS, gaps.damaged > 0
     for row in np.flatnonzero((gaps.kind == GapPlace.SEGMENTS) & ~damaged).tolist():
-        witnesses = _between(gaps, row, facts, verdicts[0])
+        witnesses = _between(gaps, row, facts, verdicts[0], behind)
         if witnesses:
             if witnesses not in verdicts:
                 verdicts.append(witnesses)
@@ -101,7 +106,9 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
     return verdicts, chosen
 
 
-def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> GapCauses | None:
+def _between(
+    gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses, behind: Traces
+) -> GapCauses | None:
     """Return the verdict on a gap after a segment; None if the `ordinary` verdict holds."""
     first, last = int(gaps.first_offset[row]), int(gaps.last_offset[row])
     segment, begin = int(gaps.before_segment[row]), int(gaps.after_segment[row])
@@ -124,6 +131,12 @@ def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> Gap
     ]
     if shown:
         return GapCauses(GapReason.SEGMENT_MISSING, f"{shown[0]} shows that a segment is lost")
+    if compacted and first < begin and cleaning.is_contiguous(first, behind):
+        text = (
+            f"the cleaner has cleaned offsets below {cleaning.offset} only: a segment is lost, or "
+            "this replica fetched a cleaned log"
+        )
+        return GapCauses(GapReason.UNKNOWN, text)
     if ordinary.reason is GapReason.UNKNOWN and cleaning.by_policy is False and first < begin:
         text = (
             f"{ordinary.evidence}: the log was cut, or rolled at a later offset, or a segment "

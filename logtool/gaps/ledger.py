@@ -101,14 +101,10 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
 
     With `isolation` it also lists the offsets of markers and of aborted records.
     """
-    gaps, behind, log_end = _joined(segments, facts)
-    inner = (gaps.kind == GapPlace.BATCHES) & (gaps.damaged == 0)
-    traces = Traces(
-        sum(coverage.horizons for coverage in segments),
-        sum(coverage.with_holes for coverage in segments),
-        int(inner.sum()),
-    )
-    verdicts, chosen = decide(gaps, facts, traces)
+    gaps, batches_end, log_end = _joined(segments, facts)
+    cleaned = facts.cleaning.offset or 0
+    behind = [one for one in segments if one.last and one.last.offset >= cleaned]
+    verdicts, chosen = decide(gaps, facts, _traces(segments), _traces(behind))
     aborted = _aborted(segments)
     parts, numbers = [gaps], [chosen]
     for more, verdict in _not_missing(segments, facts, aborted if isolation else None):
@@ -123,7 +119,7 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
         log_start=facts.log_start,
         log_end=log_end,
         reached=max(log_end, facts.lost_end[0]) if facts.lost_end else log_end,
-        last_offset=behind - 1,
+        last_offset=batches_end - 1,
         gaps=every[order],
         verdicts=tuple(verdicts),
         verdict=which[order],
@@ -136,6 +132,17 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
         damages=sum(coverage.damages for coverage in segments),
         overlaps=sum(coverage.overlaps for coverage in segments),
         legacy=sum(coverage.legacy for coverage in segments),
+    )
+
+
+def _traces(segments: Sequence[Coverage]) -> Traces:
+    """Return the traces of compaction in the batches of segments."""
+    tables = (one.gaps for one in segments)
+    inner = (((table.kind == GapPlace.BATCHES) & (table.damaged == 0)).sum() for table in tables)
+    return Traces(
+        sum(coverage.horizons for coverage in segments),
+        sum(coverage.with_holes for coverage in segments),
+        int(sum(inner)),
     )
 
 

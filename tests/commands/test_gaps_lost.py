@@ -247,3 +247,21 @@ def test_the_sums_of_a_topic_count_lost_ends(run, scenario, tmp_path):
     assert (result.status, topic["partitions"], topic["losses"]) == (1, 2, 2)
     assert topic["missing"] == topic["offsets"] == 660
     assert topic["reasons"] == {"end-missing": {"gaps": 2, "offsets": 660}}
+
+
+def test_a_gap_behind_the_offset_of_the_cleaner_may_mean_loss(run, scenario, tmp_path):
+    name = "small-segments-0"
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "home", name)
+    set_offsets(home / "cleaner-offset-checkpoint", {("small-segments", 0): 114})
+    for path in (home / name).glob(f"{422:020d}.*"):
+        path.unlink()
+    (finding,) = run("verify", "-f", "ndjson", home / name).of_type("finding")
+    assert finding["code"] == "segment/uncleaned-hole"
+    result = run("gaps", "-f", "ndjson", home / name)
+    (gap,) = result.of_type("gap")
+    assert (result.status, gap["reason"], gap["loss"]) == (1, "unknown", True)
+    assert (gap["first_offset"], gap["last_offset"]) == (422, 459)
+    (home / ".kafka_cleanshutdown").unlink()
+    result = run("gaps", "-f", "ndjson", home / name)
+    assert [one["reason"] for one in result.of_type("gap")] == ["compaction"]
+    assert result.status == 0

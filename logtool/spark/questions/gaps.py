@@ -78,13 +78,24 @@ def gaps_of(
     gaps = gap_table.concat([one for one in found if one is not None])
     if not len(gaps):
         return gaps, [], np.empty(0, np.int64)
+    ends: dict[int, int] = {}
+    for edge in (one.edge for one in known if one.counts):
+        ends[edge["segment"]] = max(edge["last_offset"], ends.get(edge["segment"], -1))
+    cleaned = facts.cleaning.offset or 0
+    behind = [one for one in known if ends.get(one.edge["segment"], -1) >= cleaned]
+    facts = _with_indexes(facts, log_dir, directory, gaps)
+    return gaps, *decide(gaps, facts, _traces(known, gaps), _traces(behind, gaps))
+
+
+def _traces(known: Sequence[_Known], gaps: GapTable) -> Traces:
+    """Return the traces of compaction in stretches; `gaps` are those of all stretches."""
+    segments = np.array([one.edge["segment"] for one in known], np.int64)
     inner = (gaps.kind == GapPlace.BATCHES) & (gaps.damaged == 0)
-    traces = Traces(
+    return Traces(
         horizons=sum(_reaches(one, "last_horizon") for one in known),
         with_holes=sum(_reaches(one, "last_hole") for one in known),
-        inner_gaps=int(inner.sum()),
+        inner_gaps=int((inner & np.isin(gaps.after_segment, segments)).sum()),
     )
-    return gaps, *decide(gaps, _with_indexes(facts, log_dir, directory, gaps), traces)
 
 
 def _known(stretches: Sequence[Stretch], log_start: int) -> list[_Known]:
