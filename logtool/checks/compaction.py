@@ -12,6 +12,7 @@ from a stop, which lies inside a segment (``UnifiedLog.replaceSegments``, Kafka 
 snapshot stays, in a gap, until a later start deletes it.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -85,16 +86,17 @@ class Cleaning:
         """Return whether this broker's cleaner has not cleaned the batch that ends at `offset`."""
         return self.clean and self.offset is not None and offset > self.offset
 
-    def is_contiguous(self, offset: int, behind: Traces) -> bool:
+    def is_contiguous(self, offset: int, behind: Callable[[], Traces]) -> bool:
         """Return whether the batches from `offset` on should follow each other without a gap.
 
         So they should behind the offset of the cleaner, after a clean stop. But a replica that
         fetched a cleaned log, or whose cleaner was interrupted, has traces of cleaning there as
-        well: `behind` has those of the segments that reach beyond the offset of the cleaner.
+        well: `behind` returns those of the segments that reach beyond the offset of the cleaner.
         """
         if self.offset is None or offset < self.offset or not self.clean:
             return False
-        return not (behind.horizons or behind.with_holes or behind.inner_gaps)
+        found = behind()
+        return not (found.horizons or found.with_holes or found.inner_gaps)
 
     def with_policy(self, settings: Settings, topic_id: str | None) -> "Cleaning":
         """Return a copy with the current policy of the topic; `topic_id` is the partition's own."""
