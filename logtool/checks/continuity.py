@@ -229,7 +229,7 @@ def _is_contiguous(reports: Sequence[SegmentReport], end: int, cleaning: Cleanin
     """Return whether the batches from `end` on should follow each other without a gap."""
     cleaned = cleaning.offset or 0
     return cleaning.is_contiguous(
-        end, traces([one for one in reports if one.next_offset > cleaned])
+        end, lambda: traces([one for one in reports if one.next_offset > cleaned])
     )
 
 

@@ -131,7 +131,7 @@ def _between(
     ]
     if shown:
         return GapCauses(GapReason.SEGMENT_MISSING, f"{shown[0]} shows that a segment is lost")
-    if compacted and first < begin and cleaning.is_contiguous(first, behind):
+    if compacted and first < begin and cleaning.is_contiguous(first, lambda: behind):
         text = (
             f"the cleaner has cleaned offsets below {cleaning.offset} only: a segment is lost, or "
             "this replica fetched a cleaned log"
