@@ -178,9 +178,9 @@ def gaps(
 
     Every offset from the log start to the log end is one of three: a visible record, a transaction
     marker ("control"), or missing. Missing offsets are before the first batch, between batches or
-    segments, or inside a batch from which compaction removed records. The reasons are compaction,
-    retention (below the log start offset), remote (in remote storage), segment-missing,
-    truncation-hole, damage, and unknown; the last four may mean data loss.
+    segments, inside a batch from which compaction removed records, or behind a lost log end. The
+    reasons are compaction, retention (below the log start offset), remote (in remote storage),
+    segment-missing, end-missing, truncation-hole, damage, and unknown; the last five may mean loss.
 
     The table shows each partition, and the gaps that may mean loss; -v shows all gaps. A topic
     counts as compacted if the metadata log in the same log dir sets or has set that policy, if
@@ -194,6 +194,13 @@ def gaps(
       logtool gaps --ghosts --format ndjson data/orders-0 | jq 'select(.type == "ghost")'
       logtool gaps --rounds 1M --topic orders /var/lib/kafka/data
       logtool gaps --follower /mnt/b/orders-0 /mnt/a/orders-0
+
+    Lost ends:
+
+    A log has lost its end if it ends below its high watermark, its recovery point or an offset that
+    another of its files names, and its beginning if these files name offsets below the first
+    segment. The same rules as in 'logtool verify' decide. Without a log dir around a partition, a
+    lost end would not be found, and a line says so.
 
     Timestamps:
 

@@ -123,6 +123,8 @@ class GapPrinter(Printer[Result]):
         self._shown = shown
         self._further = FurtherFindings(report)
         self._totals = GapTotals()
+        self._unknown_ends = 0
+        """Partitions of which no checkpoint shows where their log ended."""
         self._fill: str | None = None
         """Command that fills the first partition with losses from another copy."""
         self.follower_end: int | None = None
@@ -150,6 +152,8 @@ class GapPrinter(Printer[Result]):
         if about.losses and not self._fill and item.subject.partition.flavour.has_checkpoints:
             place = shell.path(item.subject.partition.path)
             self._fill = f"logtool recover --fill-from COPY {place}"
+        if item.subject.has_unknown_end and item.ledger.reached == item.ledger.log_end:
+            self._unknown_ends += 1
         self._count(item)
         for finding in item.findings:
             self._further.take(finding)
@@ -175,6 +179,9 @@ class GapPrinter(Printer[Result]):
         style = "error" if summary.to_do else "good" if summary.complete else "warning"
         if self._fill:
             yield f"to take what is lost from a copy on another broker: {self._fill}", None
+        if self._unknown_ends:
+            logs = text.count(self._unknown_ends, "log")
+            yield f"no checkpoint shows where {logs} ended: a lost end would not be found", None
         yield _last_line(self._totals.all, summary), style
 
     def _rounds(self, result: Result, fillers: Ghosts, most: int) -> None:
@@ -261,7 +268,7 @@ def _lines(obj: Object, settings: OutputSettings, *, ghosts: bool) -> str | None
 
 
 def _partition(obj: Object, *, ghosts: bool) -> str:
-    extent = text.extent(obj["log_start_offset"], obj["log_end_offset"])
+    extent = text.extent(obj["log_start_offset"], obj["log_start_offset"] + obj["offsets"])
     line = f"{text.escape(obj['path'])}: {extent}, {_counts(obj, ghosts=ghosts)}"
     if obj["kafka_offsets_unknown"]:
         line += f"\n  Kafka offsets are not known: {obj['kafka_offsets_unknown']}"

@@ -11,7 +11,7 @@ _NO_KAFKA = "the offset is not known, or the log has only one kind of offset"
 _OF_GHOSTS = "the stretch consists of ghosts"
 _REASONS = (
     "compaction", "retention", "remote", "control-batch", "aborted", "segment-missing",
-    "truncation-hole", "damage", "unknown",
+    "end-missing", "truncation-hole", "damage", "unknown",
 )  # fmt: skip
 
 
@@ -34,8 +34,8 @@ _REASON_COUNTS = Table("reason_counts", "reason", (
 def _sums(of: str = "") -> tuple[Column, ...]:
     """Return the counts of a partition and of a topic; `of` is where those of the log are."""
     return (
-        count("offsets", "offsets from the log start to the log end: visible, control and missing "
-              "ones", f"{of}offsets"),
+        count("offsets", "offsets from the log start to the log end, and lost ones behind it: "
+              "visible, control and missing ones", f"{of}offsets"),
         count("visible", "records that a consumer with read_uncommitted gets",
               f"{of}visible"),
         count("control", "control records, which no consumer gets", f"{of}control"),
@@ -59,9 +59,13 @@ def _sums(of: str = "") -> tuple[Column, ...]:
 
 _PARTITION = Table("partition", "partition", (
     *_place("listed."),
-    offset("log_start_offset", "start of the log", None, "result.ledger.log_start"),
+    offset("log_start_offset", "start of the log; first lost offset where its beginning is lost",
+           None, "result.ledger.log_start"),
     offset("log_end_offset", "offset after the last batch, or the base offset of an empty segment "
            "after it", None, "result.ledger.log_end"),
+    offset("checkpointed_end_offset", "largest offset that the log reached by the high watermark "
+           "and the recovery point in its log dir", "the log dir has no such row, so that a lost "
+           "end may not show", "result.subject.facts.checkpointed_end"),
     offset("first_visible_offset", "first offset with a record that a consumer gets",
            "there is no such record", "result.ledger.first_visible"),
     offset("last_visible_offset", "last offset with a record that a consumer gets",
@@ -87,7 +91,8 @@ _PARTITION = Table("partition", "partition", (
 GAP = Table("gap", "range of offsets that are missing, or that a consumer does not get", (
     *_place(),
     Column("kind", Kind.STRING, "where the offsets are missing",
-           words=("head", "between-batches", "between-segments", "in-batch", "end")),
+           words=("head", "between-batches", "between-segments", "in-batch", "end",
+                  "lost-end")),
     offset("first_offset", "first offset of the range"),
     offset("last_offset", "last offset of the range", "the end of the range is not known"),
     Column("kafka_first_offset", Kind.INT64, "Kafka offset of first_offset, which is a Raft offset "

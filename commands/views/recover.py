@@ -113,7 +113,7 @@ class RecoverPrinter(ActionPrinter):
             if is_shorter and name not in losing:
                 nothing = f"there is nothing to cut from offset {target} on"
                 yield f"{one.request.path}: the log ends at {end}; {nothing}"
-        for log_dir in self._stopped_in_order():
+        for log_dir in () if self._counts["unfilled"] else self._stopped_in_order():
             where = "" if summary.complete else " in what could be read"
             nothing = f"nothing to recover after a clean stop{where}"
             yield f"{log_dir}: {nothing}; --full recovers all logs"

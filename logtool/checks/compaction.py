@@ -12,6 +12,7 @@ from a stop, which lies inside a segment (``UnifiedLog.replaceSegments``, Kafka 
 snapshot stays, in a gap, until a later start deletes it.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -85,6 +86,18 @@ class Cleaning:
         """Return whether this broker's cleaner has not cleaned the batch that ends at `offset`."""
         return self.clean and self.offset is not None and offset > self.offset
 
+    def is_contiguous(self, offset: int, behind: Callable[[], Traces]) -> bool:
+        """Return whether the batches from `offset` on should follow each other without a gap.
+
+        So they should behind the offset of the cleaner, after a clean stop. But a replica that
+        fetched a cleaned log, or whose cleaner was interrupted, has traces of cleaning there as
+        well: `behind` returns those of the segments that reach beyond the offset of the cleaner.
+        """
+        if self.offset is None or offset < self.offset or not self.clean:
+            return False
+        found = behind()
+        return not (found.horizons or found.with_holes or found.inner_gaps)
+
     def with_policy(self, settings: Settings, topic_id: str | None) -> "Cleaning":
         """Return a copy with the current policy of the topic; `topic_id` is the partition's own."""
         policy, source = settings.policy(self.topic, topic_id)
@@ -120,11 +133,23 @@ class Cleaning:
             return CompactionEvidence(
                 True, f"{traces.inner_gaps} gaps between sound batches of one segment"
             )
-        known = policy if self.policy else "cleanup.policy is not known"
-        if past:
-            since = f"since offset {past.since} of" if past.since else "in the whole of"
-            known += f", never compact {since} the metadata log"
-        return CompactionEvidence(False, f"{known}, and nothing in the partition shows compaction")
+        return CompactionEvidence(
+            False, f"{self._uncompacted()}, and nothing in the partition shows compaction"
+        )
+
+    def _uncompacted(self) -> str:
+        """Return the known policies of a log without signs of compaction."""
+        past = self.past
+        if self.policy:
+            known = f"cleanup.policy={self.policy} ({self.policy_source})"
+            if past and past.since:
+                return f"{known}, not compact since offset {past.since} of the metadata log"
+            return f"{known}, and never compact before" if past else known
+        if past is None:
+            return "cleanup.policy is not known"
+        never = f"has not set {{}} since its offset {past.since}" if past.since else "never set {}"
+        policy = "cleanup.policy=compact for the topic"
+        return f"the metadata log {never.format(policy)} (the default of the broker is not known)"
 
 
 NOT_KNOWN = Cleaning()

@@ -226,17 +226,11 @@ def _hole(
 
 
 def _is_contiguous(reports: Sequence[SegmentReport], end: int, cleaning: Cleaning) -> bool:
-    """Return whether the batches from `end` on should follow each other without a gap.
-
-    So they should behind the offset of the cleaner, after a clean stop. But a replica that fetched
-    a cleaned log, or whose cleaner was interrupted, has traces of cleaning there as well.
-    """
-    offset = cleaning.offset
-    if offset is None or end < offset or not cleaning.clean:
-        return False
-    behind = [one for one in reports if one.next_offset > offset]
-    found = traces(behind)
-    return not (found.horizons or found.with_holes or found.inner_gaps)
+    """Return whether the batches from `end` on should follow each other without a gap."""
+    cleaned = cleaning.offset or 0
+    return cleaning.is_contiguous(
+        end, lambda: traces([one for one in reports if one.next_offset > cleaned])
+    )
 
 
 def _swap(partition: Partition, offsets: range) -> File | None:

@@ -50,6 +50,18 @@ def action_of(finding: Finding) -> str | None:
     return "lacks" if is_lack else "unnoticed"
 
 
+def missing_beginning(partition: Partition, around: Surroundings) -> Finding | None:
+    """Return the finding about a beginning that may be lost; None if it is there or was deleted.
+
+    Its offsets are those from the lowest one that a file names up to the first segment.
+    """
+    is_judged = getattr(partition.directory, "kind", None) in OF_TODAY
+    if not is_judged or partition.is_metadata_log or not partition.segments:
+        return None
+    found = _beginning(partition, around, first_epoch(partition))
+    return next((one for one in found if one.severity is not Severity.INFO), None)
+
+
 def unproven_beginning(partition: Partition, around: Surroundings) -> Finding | None:
     """Return a finding if a log that begins above its log start has no leader-epoch-checkpoint.
 
@@ -183,9 +195,13 @@ def _beginning(
     if may_be_cleaned and _was_empty(partition, first):
         return
     lowest = min(missed, key=lambda one: one.offset)
+    # What lies below the log start offset was deleted, also within a segment that is lost.
+    start = max(lowest.offset, around.log_start or 0)
+    if start >= first:
+        return
     text = f"the log begins at {first}, but {lowest.evidence}: {lowest.kind} {lowest.offset}"
-    place = lowest.offset, first - 1, partition.path
-    text = f"{text}; {wording.offsets(lowest.offset, first - 1)}"
+    place = start, first - 1, partition.path
+    text = f"{text}; {wording.offsets(start, first - 1)}"
     named = any(one.kind is not ClaimKind.FIRST_EPOCH for one in missed)
     # A broker that deletes a beginning moves the first row of leader-epoch-checkpoint, and renames
     # all files of a segment. So retention explains the rest only in a copy that was made meanwhile,

@@ -27,12 +27,22 @@ class Facts:
     """Facts about a partition from other sources than its batches: plain data."""
 
     log_start: int = 0
-    """Offset at which the ledger starts."""
+    """Offset at which the ledger starts: below the first segment if the beginning is lost."""
+    beginning: GapCauses | None = None
+    """Why the offsets from the log start to the first segment are absent; None if they are not."""
+    high_watermark: int | None = None
+    """Offset in replication-offset-checkpoint; None without a row that is of this log."""
+    recovery_point: int | None = None
+    """Offset in recovery-point-offset-checkpoint; None without a row."""
+    claimed_end: int = 0
+    """Largest offset that any file names as one that the log reached, without a proof."""
+    lost_end: tuple[int, str] | None = None
+    """Offset that the log is proved to have reached, and the proof; None until its end is known,
+    and if it reaches this offset."""
     cleaning: Cleaning = NOT_KNOWN
     """Evidence of whether the log was compacted, and up to which offset."""
     first_base: int = 0
-    """Base offset of the first segment. If the log start is below it, the broker stopped in order
-    and had the offsets from the log start on at that time."""
+    """Base offset of the first segment."""
     is_tiered: bool = False
     """True if segments of the topic are in remote storage, where offsets below `first_base` are."""
     witnesses: tuple[tuple[int, str, bool], ...] = ()
@@ -42,9 +52,20 @@ class Facts:
     epochs: tuple[tuple[int, int], ...] = ()
     """(leader epoch, start offset) of a sound leader-epoch-checkpoint."""
 
+    @property
+    def checkpointed_end(self) -> int | None:
+        """Return the largest offset that the checkpoints of the log dir have; None without one."""
+        known = [one for one in (self.high_watermark, self.recovery_point) if one is not None]
+        return max(known, default=None)
 
-def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses], Column]:
-    """Return the verdicts, and for each gap the number of its verdict (int64)."""
+
+def decide(
+    gaps: GapTable, facts: Facts, traces: Traces, behind: Traces
+) -> tuple[list[GapCauses], Column]:
+    """Return the verdicts, and for each gap the number of its verdict (int64).
+
+    `behind` are the traces in the segments that reach beyond the offset of the cleaner.
+    """
     cleaning = facts.cleaning
     judgement = cleaning.judge(traces)
     ordinary = GapReason.COMPACTION if judgement.is_compacted else GapReason.UNKNOWN
@@ -61,17 +82,20 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
         text = f"{verdicts[0].evidence}; above the cleaner checkpoint: fetched from another replica"
         verdicts.append(GapCauses(GapReason.COMPACTION, text))
         chosen[gaps.first_offset >= cleaning.offset] = len(verdicts) - 1
-    below = (gaps.kind == GapPlace.HEAD) & (gaps.first_offset < facts.first_base)
-    text = f"the log started at {facts.log_start} when the broker stopped cleanly"
-    verdicts.append(GapCauses(GapReason.SEGMENT_MISSING, text))
-    chosen[below] = len(verdicts) - 1
+    if facts.beginning:
+        verdicts.append(facts.beginning)
+        below = (gaps.kind == GapPlace.HEAD) & (gaps.first_offset < facts.first_base)
+        chosen[below] = len(verdicts) - 1
     inside, damaged = gaps.kind == GapPlace.RECORDS, gaps.damaged > 0
     for row in np.flatnonzero((gaps.kind == GapPlace.SEGMENTS) & ~damaged).tolist():
-        witnesses = _between(gaps, row, facts, verdicts[0])
+        witnesses = _between(gaps, row, facts, verdicts[0], behind)
         if witnesses:
             if witnesses not in verdicts:
                 verdicts.append(witnesses)
             chosen[row] = verdicts.index(witnesses)
+    if facts.lost_end:
+        verdicts.append(GapCauses(GapReason.END_MISSING, facts.lost_end[1]))
+        chosen[gaps.kind == GapPlace.LOST_END] = len(verdicts) - 1
     chosen[inside] = 1
     chosen[damaged] = 2
     chosen[inside & damaged] = 3
@@ -82,7 +106,9 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
     return verdicts, chosen
 
 
-def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> GapCauses | None:
+def _between(
+    gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses, behind: Traces
+) -> GapCauses | None:
     """Return the verdict on a gap after a segment; None if the `ordinary` verdict holds."""
     first, last = int(gaps.first_offset[row]), int(gaps.last_offset[row])
     segment, begin = int(gaps.before_segment[row]), int(gaps.after_segment[row])
@@ -105,6 +131,12 @@ def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> Gap
     ]
     if shown:
         return GapCauses(GapReason.SEGMENT_MISSING, f"{shown[0]} shows that a segment is lost")
+    if compacted and first < begin and cleaning.is_contiguous(first, lambda: behind):
+        text = (
+            f"the cleaner has cleaned offsets below {cleaning.offset} only: a segment is lost, or "
+            "this replica fetched a cleaned log"
+        )
+        return GapCauses(GapReason.UNKNOWN, text)
     if ordinary.reason is GapReason.UNKNOWN and cleaning.by_policy is False and first < begin:
         text = (
             f"{ordinary.evidence}: the log was cut, or rolled at a later offset, or a segment "

@@ -117,7 +117,10 @@ def _check(result: Result, ghosts: Ghosts, target: Path) -> None:
             "to such a log"
         )
         raise RefusedError(f"{result.subject.partition.path}: {text}")
-    first = min(ledger.log_start, result.first_base)
+    facts, start = result.subject.facts, ledger.log_start
+    if facts.beginning and not (len(ghosts) and int(ghosts.first_offset[0]) == start):
+        start = facts.first_base  # nothing fills the lost beginning
+    first = min(start, result.first_base)
     if target.name != _name(first):
         raise UsageError(
             f"--output {target}: the name of a log that begins at offset {first} is {_name(first)}"

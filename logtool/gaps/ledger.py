@@ -37,6 +37,8 @@ class Ledger:
     log_start: int
     log_end: int
     """Offset after the last batch, or the base offset of an empty segment after it."""
+    reached: int
+    """The log end, or the offset that the log is proved to have reached if that is larger."""
     last_offset: int
     """Last offset of the last batch; without a batch the offset before the log start."""
     gaps: GapTable
@@ -59,8 +61,8 @@ class Ledger:
 
     @property
     def offsets(self) -> int:
-        """Return the number of offsets of the log: visible, control and missing."""
-        return self.log_end - self.log_start
+        """Return the number of offsets that the log had: visible, control and missing."""
+        return self.reached - self.log_start
 
     def reasons(self) -> dict[GapReason, ReasonCounts]:
         """Return the numbers of gaps and of missing offsets for each reason."""
@@ -99,14 +101,10 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
 
     With `isolation` it also lists the offsets of markers and of aborted records.
     """
-    gaps, behind, log_end = _joined(segments, facts)
-    inner = (gaps.kind == GapPlace.BATCHES) & (gaps.damaged == 0)
-    traces = Traces(
-        sum(coverage.horizons for coverage in segments),
-        sum(coverage.with_holes for coverage in segments),
-        int(inner.sum()),
-    )
-    verdicts, chosen = decide(gaps, facts, traces)
+    gaps, batches_end, log_end = _joined(segments, facts)
+    cleaned = facts.cleaning.offset or 0
+    behind = [one for one in segments if one.last and one.last.offset >= cleaned]
+    verdicts, chosen = decide(gaps, facts, _traces(segments), _traces(behind))
     aborted = _aborted(segments)
     parts, numbers = [gaps], [chosen]
     for more, verdict in _not_missing(segments, facts, aborted if isolation else None):
@@ -120,7 +118,8 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     return Ledger(
         log_start=facts.log_start,
         log_end=log_end,
-        last_offset=behind - 1,
+        reached=max(log_end, facts.lost_end[0]) if facts.lost_end else log_end,
+        last_offset=batches_end - 1,
         gaps=every[order],
         verdicts=tuple(verdicts),
         verdict=which[order],
@@ -136,6 +135,17 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     )
 
 
+def _traces(segments: Sequence[Coverage]) -> Traces:
+    """Return the traces of compaction in the batches of segments."""
+    tables = (one.gaps for one in segments)
+    inner = (((table.kind == GapPlace.BATCHES) & (table.damaged == 0)).sum() for table in tables)
+    return Traces(
+        sum(coverage.horizons for coverage in segments),
+        sum(coverage.with_holes for coverage in segments),
+        int(sum(inner)),
+    )
+
+
 def unbroken(facts: Facts, log_end: int, batches: int) -> Ledger:
     """Return the ledger of a log that has a record at each offset from its log start to its end."""
     start = facts.log_start
@@ -144,6 +154,7 @@ def unbroken(facts: Facts, log_end: int, batches: int) -> Ledger:
     return Ledger(
         log_start=start,
         log_end=log_end,
+        reached=log_end,
         last_offset=log_end - 1,
         gaps=gaps,
         verdicts=tuple(verdict for _, verdict in below),
@@ -197,9 +208,17 @@ def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int, 
         last, damaged = coverage, coverage.tail is not None
     log_end = max(end, segments[-1].base_offset) if segments else end
     if log_end > end:
-        parts.append(_at_end(last, end, log_end - 1, segments[-1].base_offset, damaged=damaged))
-    elif damaged and not (segments and segments[-1].tail in _TORN and not facts.cleaning.clean):
-        parts.append(_at_end(last, end, None, segments[-1].base_offset, damaged=True))
+        kind, at = GapPlace.SEGMENTS if last else GapPlace.HEAD, segments[-1].base_offset
+        parts.append(_at_end(kind, last, range(end, log_end), at, damaged=damaged))
+        damaged = segments[-1].tail is not None
+    base = segments[-1].base_offset if segments else -1
+    # A kill leaves a torn batch at the end: no gap, unless a file shows that the log went on.
+    is_torn = bool(segments) and segments[-1].tail in _TORN and not facts.cleaning.clean
+    if facts.lost_end and facts.lost_end[0] > log_end:
+        lost = range(log_end, facts.lost_end[0])
+        parts.append(_at_end(GapPlace.LOST_END, last, lost, base, damaged=damaged))
+    elif log_end == end and damaged and not is_torn:
+        parts.append(_at_end(GapPlace.END, last, range(end, end), base, damaged=True))
     return gap_table.concat(parts), end, log_end
 
 
@@ -224,16 +243,19 @@ def _behind(last: Coverage | None, coverage: Coverage, end: int, *, damaged: boo
 
 
 def _at_end(
-    last: Coverage | None, first: int, end: int | None, after: int, *, damaged: bool
+    kind: GapPlace, last: Coverage | None, missing: range, after: int, *, damaged: bool
 ) -> GapTable:
-    """Return the gap after the last batch; it has no epoch, as no batch follows."""
+    """Return the gap after the last batch; it has no epoch, as no batch follows.
+
+    An empty range stands for an end that is not known.
+    """
     before = last.last if last else None
     return gap_table.make(
         1,
-        first_offset=first,
-        last_offset=-1 if end is None else end,
-        missing=0 if end is None else end - first + 1,
-        kind=GapPlace.END if end is None else GapPlace.SEGMENTS if last else GapPlace.HEAD,
+        first_offset=missing.start,
+        last_offset=missing.stop - 1 if missing else -1,
+        missing=len(missing),
+        kind=kind,
         before_segment=last.base_offset if last else -1,
         after_segment=after,
         before_epoch=before.epoch if before else -1,

@@ -14,23 +14,25 @@ from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import compression
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
+from logtool.gaps import lost_ranges
 from logtool.gaps.coverage import Coverage, CoverageTask
 from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.log import inputs, opening, small_files
-from logtool.log.dir import OF_TODAY, Partition, without_files
+from logtool.log.dir import OF_TODAY, LogDir, Partition, without_files
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA, given_up_segments, is_compacted, is_reserved_room
 from logtool.log.selection import Selection
 from logtool.metadata.log_start import is_tiered, log_start
-from logtool.node import settings
+from logtool.node import settings, surroundings
 from logtool.node.identity import topic_id_of
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
 from logtool.node.settings import Settings
+from logtool.node.surroundings import Surroundings
 
 Epochs = tuple[tuple[int, int], ...]
 """Leader epochs and their start offsets."""
@@ -78,6 +80,16 @@ class PartitionToRead:
     """Known settings of its topic."""
     topic_id: str | None = None
     """Topic id in its partition.metadata."""
+    home: LogDir | None = None
+    """The log dir around it; None for a single log, and for a log that objects make up."""
+
+    @property
+    def has_unknown_end(self) -> bool:
+        """Return whether no checkpoint shows where the log ended, so that a loss may not show."""
+        listed = self.partition
+        is_live = getattr(listed.directory, "kind", None) is DirectoryKind.LIVE
+        is_judged = self.home is not None and is_live and not listed.is_metadata_log
+        return is_judged and self.facts.checkpointed_end is None
 
     def looks(self, wanted: GapOptions) -> list[CoverageTask]:
         """Return the segments that are to be read, as tasks."""
@@ -93,6 +105,27 @@ class PartitionToRead:
             for segment in self.partition.segments
             if segment.next_base_offset is None or segment.next_base_offset > start
         ]
+
+
+class _Home:
+    """A log dir, and the rows of its checkpoints that name ends of logs."""
+
+    def __init__(self, state: LogDirState) -> None:
+        self.state = state
+        self.ends = lost_ranges.checkpointed_ends(state.log_dir)
+        self.shared = replace(surroundings.of_log_dir(state.log_dir), clean=state.clean)
+
+    def around(
+        self, listed: Partition, known: Settings, start: int | None, cleaned: int | None
+    ) -> Surroundings | None:
+        """Return the facts about a partition in its log dir; None if they decide nothing."""
+        if files.is_assembled(listed.path) or not listed.flavour.has_checkpoints:
+            return None
+        if not self.state.log_dir.files:  # a copy of a partition dir, anywhere
+            return surroundings.alone(listed.path, known)
+        if not isinstance(listed.directory, PartitionDirectory):
+            return None
+        return surroundings.of(self.shared, known, listed.directory, start or 0, cleaned)
 
 
 def subjects(
@@ -119,18 +152,18 @@ def with_plain(
             return
         top = path if kind is PathKind.LOG_DIR else path.resolve().parent
         options = StartOptions(static=wanted.static)
-        home = LogDirState(opening.open_log_dir(top, flavour), options)
-        yield from home.unread
+        home = _Home(LogDirState(opening.open_log_dir(top, flavour), options))
+        yield from home.state.unread
     except UnreadableError as error:
         yield error
         return
-    known = settings.of_node(home.node)
+    known = settings.of_node(home.state.node)
     if kind is not PathKind.LOG_DIR:
         # It has its own flavour: its log dir may hold anything.
         yield from _listed(path, flavour, home, wanted, known, given=True)
         return
-    flavour = home.log_dir.flavour
-    for folder, directory in home.log_dir.partitions:
+    flavour = home.state.log_dir.flavour
+    for folder, directory in home.state.log_dir.partitions:
         if directory.kind is DirectoryKind.DELETE or not selection.takes(directory):
             continue
         plain = None
@@ -142,7 +175,7 @@ def with_plain(
 def _listed(
     folder: Path,
     flavour: Flavour | None,
-    home: LogDirState,
+    home: _Home,
     wanted: GapOptions,
     known: Settings,
     *,
@@ -155,7 +188,9 @@ def _listed(
         topic_id = topic_id_of(listed.path)
         first = listed.segments[0].base_offset if listed.segments else 0
         facts = _facts(listed, first, home, wanted, epochs, known, topic_id)
-        yield PartitionToRead(listed, facts, known.ahead_ms(listed.topic), unread, known, topic_id)
+        around = None if files.is_assembled(folder) else home.state.log_dir
+        ahead_ms = known.ahead_ms(listed.topic)
+        yield PartitionToRead(listed, facts, ahead_ms, unread, known, topic_id, around)
     except UnreadableError as error:
         if given or not files.has_vanished(error):
             yield error
@@ -164,7 +199,7 @@ def _listed(
 def _plain(
     folder: Path,
     directory: PartitionDirectory,
-    home: LogDirState,
+    home: _Home,
     wanted: GapOptions,
     known: Settings,
     looks: PlainPartitions,
@@ -177,9 +212,12 @@ def _plain(
         return None
     listed, topic_id = without_files(folder, KAFKA, directory), summary.topic_id
     facts = _facts(listed, first, home, wanted, looks.files.epochs, known, topic_id)
-    if facts.log_start != first:
+    if facts.log_start != first or facts.claimed_end > (summary.log_end_offset or 0):
         return None
-    subject = PartitionToRead(listed, facts, ahead_ms, settings=known, topic_id=topic_id)
+    place = home.state.log_dir
+    subject = PartitionToRead(
+        listed, facts, ahead_ms, settings=known, topic_id=topic_id, home=place
+    )
     return PlainLog(subject, summary)
 
 
@@ -224,22 +262,26 @@ def _with_policy(
 def _facts(
     listed: Partition,
     first: int,
-    home: LogDirState,
+    home: _Home,
     wanted: GapOptions,
     epochs: Epochs,
     known: Settings,
     topic_id: str | None,
 ) -> Facts:
     """Return the facts about a partition; `first` is the base offset of its first segment."""
-    directory = listed.directory
-    key = None
+    directory, state = listed.directory, home.state
+    key = live = None
     if isinstance(directory, PartitionDirectory) and directory.kind in OF_TODAY:
         key = directory.topic, directory.partition
-    row = home.rows(FileKind.LOG_START_CHECKPOINT).get(key) if key else None
-    tiered = key is not None and is_tiered(home.image, key[0])
-    start = log_start(first, row, tiered=tiered)
-    if row is not None and row < first and home.clean and not _may_be_remote(home, listed):
-        start = row
+        # The rows of a log that a broker moves to another log dir are those of its old one.
+        is_live = directory.kind is DirectoryKind.LIVE and not listed.is_metadata_log
+        live = key if is_live else None
+    row = state.rows(FileKind.LOG_START_CHECKPOINT).get(key) if key else None
+    tiered = key is not None and is_tiered(state.image, key[0])
+    cleaner = state.rows(FileKind.CLEANER_CHECKPOINT).get(key) if key else None
+    around = home.around(listed, known, row, cleaner)
+    lost = lost_ranges.beginning(listed, around) if around else None
+    start = lost[0] if lost else log_start(first, row, tiered=tiered)
     gone = [file for file in given_up_segments(listed) if not is_reserved_room(file)]
     there = (*listed.orphans, *gone)
     witnesses = [(file.name.offset or 0, file.name.name, False) for file in there]
@@ -249,10 +291,16 @@ def _facts(
         for file in listed.snapshots
         if file.name.offset not in bases
     ]
-    cleaner = home.rows(FileKind.CLEANER_CHECKPOINT).get(key) if key else None
-    cleaning = Cleaning(listed.topic, cleaner, home.clean)
+    cleaning = Cleaning(listed.topic, cleaner, state.clean)
+    watermark = home.ends.high_watermarks.get(live) if live else None
+    point = home.ends.recovery_points.get(live) if live else None
+    named = [offset for offset, _, _ in witnesses] + [first_offset for _, first_offset in epochs]
     return Facts(
         log_start=start,
+        beginning=lost[1] if lost else None,
+        high_watermark=watermark,
+        recovery_point=point,
+        claimed_end=max([watermark or 0, point or 0, *named]),
         cleaning=_with_policy(cleaning, listed, wanted, known, topic_id),
         first_base=first,
         is_tiered=tiered,
@@ -266,13 +314,6 @@ def _of_redpanda(listed: Partition) -> tuple[str, str]:
     if is_compacted(listed):
         return "compact", "the topic name, or files of compaction"
     return "delete", "no files of compaction are present"
-
-
-def _may_be_remote(home: LogDirState, listed: Partition) -> bool:
-    """Return whether older segments may be in remote storage: enabled, or not known."""
-    if not home.image or listed.topic not in home.image.topics:
-        return True
-    return is_tiered(home.image, listed.topic)
 
 
 def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:

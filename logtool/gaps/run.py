@@ -8,7 +8,7 @@ from logtool.checks.fast_path import PlainPartitions, may_look
 from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.findings import Finding
-from logtool.gaps import kafka_offsets
+from logtool.gaps import kafka_offsets, lost_ranges
 from logtool.gaps.coverage import Coverage, CoverageTask, look
 from logtool.gaps.kafka_offsets import KafkaView
 from logtool.gaps.ledger import Ledger, build, unbroken
@@ -199,6 +199,10 @@ class Gaps:
             facts = indexed(subject, segments, problems.append)
             yield from problems
             ledger = build(segments, facts, isolation=self._wanted.isolation)
+            proved = lost_ranges.end(subject.partition, subject.home, facts, ledger.log_end)
+            if proved.lost_end:
+                facts = proved
+                ledger = build(segments, facts, isolation=self._wanted.isolation)
             is_known = facts.cleaning.is_compacted or self._wanted.policy is not None
             if ledger.missing and not is_known:
                 # Only now: the past policies need a read of the whole metadata log.

@@ -25,11 +25,15 @@ class GapPlace(IntEnum):
     """Inside a batch."""
     END = 4
     """After the last batch that can be read; its end is not known."""
+    LOST_END = 5
+    """Behind the log end, up to the offset that the log is proved to have reached."""
 
     @property
     def label(self) -> str:
         """Return the name in the output."""
-        return ("head", "between-batches", "between-segments", "in-batch", "end")[self]
+        return (
+            "head", "between-batches", "between-segments", "in-batch", "end", "lost-end",
+        )[self]  # fmt: skip
 
 
 class GapReason(StrEnum):
@@ -45,6 +49,8 @@ class GapReason(StrEnum):
     ABORTED = "aborted"
     """Records of an aborted transaction, which `read_committed` leaves out."""
     SEGMENT_MISSING = "segment-missing"
+    END_MISSING = "end-missing"
+    """A checkpoint, or a file of the partition, shows that the log reached further."""
     TRUNCATION_HOLE = "truncation-hole"
     """A log that was truncated, or rolled at a later offset, in a topic that is not compacted."""
     DAMAGE = "damage"
@@ -55,6 +61,7 @@ class GapReason(StrEnum):
         """Return whether it may mean lost records."""
         return self in (
             GapReason.SEGMENT_MISSING,
+            GapReason.END_MISSING,
             GapReason.TRUNCATION_HOLE,
             GapReason.DAMAGE,
             GapReason.UNKNOWN,

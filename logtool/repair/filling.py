@@ -81,6 +81,9 @@ class FillRange:
 class FillCondition(Protocol):
     """Further conditions for a log that is filled in its own place."""
 
+    def start(self, copy: Partition) -> int:
+        """Return the first offset that may be taken into the beginning of the log."""
+
     def end(self, copy: Partition) -> int:
         """Return the offset that the log is known to have reached, also by a copy's checkpoint.
 
@@ -133,10 +136,12 @@ def _filled(
     ours: Partition,
     conditions: FillCondition | None,
 ) -> Iterator[Part | UnreadableError]:
-    why, own_id = NO_COPY, topic_id_of(ours.path)
+    why, own_id, asked = NO_COPY, topic_id_of(ours.path), hole
     for path in replicas:
         try:
             copy = opening.open_partition(path, ours.flavour)
+            if conditions and asked.before is None:
+                hole = replace(asked, start=max(asked.start, conditions.start(copy)))
             stretches = list(_stretches(copy, hole))
         except UnreadableError as error:
             yield error
@@ -151,7 +156,12 @@ def _filled(
             whole = sum(int(one.table.size.sum()) for one in chosen) >= sum(
                 one.length for one in hole.rejects if one.kind in FILLABLE
             )
+            first = int(ranges.starts(chosen[0].table)[0])
             for one in hole.rejects:
+                at = first if one.first_offset is None or one.length else one.first_offset
+                if at < first and hole.before is None and hole.behind:
+                    yield replace(one, last_offset=first - 1, proof=_not_in(copy, first))
+                    one = replace(one, first_offset=first)
                 if one.kind in FILLABLE and (whole or hole.behind):
                     one = _with_offsets(one, chosen)
                     yield replace(one, filled_from=path, proof=reason)
@@ -167,6 +177,15 @@ def _filled(
         why = reason or _begins_behind(copy, hole) or why
     for one in hole.rejects:
         yield replace(one, proof=f"nothing was taken from another copy: {why}")
+
+
+def _not_in(copy: Partition, first: int) -> str:
+    """Return the reason why a beginning is filled from an offset on only."""
+    base = copy.segments[0].base_offset if copy.segments else first
+    why = f"that copy begins at offset {base}"
+    if base < first:
+        why = "they are below the log start offset of that copy, or in one batch with it"
+    return f"nothing was taken from another copy: {why}"
 
 
 def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[FillRange]) -> int:

@@ -8,6 +8,8 @@ stricter than for `salvage`:
   batches that this log is known to have held are taken: offsets below a high watermark of either
   copy, its own recovery point, its newest producer snapshot or the last entry of its last offset
   index, and batches of which bytes are left.
+* A beginning that is lost is filled from its first lost offset on, and not below the copy's log
+  start offset: what lies below was deleted, and must not come back.
 * A copy that was cleaned at another time holds other batches. So the batches must be as long as the
   damage; or both copies hold the same batches in the rest of the segment; or neither lacks any
   offset.
@@ -16,7 +18,7 @@ A segment below the recovery point is replaced only if none of its damage is lef
 read it again, and if it did, it would truncate it.
 """
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -43,7 +45,7 @@ from logtool.repair.ranges import (
     with_gaps,
 )
 from logtool.repair.salvage import bounded
-from logtool.repair.sources import DamagedLog, usable
+from logtool.repair.sources import DamagedLog, log_start_of, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,10 @@ class RepairRequest:
     """The end offset that the log is known to have reached."""
     recovered_from: int | None
     """The recovery point; None if a start recovers no segment."""
+    start: int | None = None
+    """First offset of a beginning that the log has lost; None if it has lost none."""
+    log_start: int = 0
+    """The log start offset in the checkpoint, below which a broker serves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,9 @@ def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> Repaired
     asked = list(usable(wanted.listed, source.name, wanted.fill_from))
     copies = [one for one in asked if isinstance(one, Partition)]
     refused = [str(one) for one in asked if not isinstance(one, Partition)]
-    found = list(_found(source, wanted, copies, on_bytes))
+    begin = _begin(wanted, copies)
+    bases = source.bases if begin is None else sorted({*source.bases, begin})
+    found = list(_found(source, wanted, begin, copies, on_bytes))
     if not any(isinstance(part, Rejected) for part in found):
         return RepairedLog()
     if source.zombies():
@@ -85,30 +93,53 @@ def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> Repaired
     own = [part for part in found if isinstance(part, Kept)]
     parts: list[Part] = []
     if copies:
-        conditions = _InPlaceCondition(max(wanted.end, _indexed_end(source.listed)), own)
+        end = max(wanted.end, _indexed_end(source.listed))
+        conditions = _InPlaceCondition(end, own, wanted.start, begin or 0)
         rows, paths = source.epochs(), [copy.path for copy in copies]
-        for item in filling.fill(wanted.listed, found, paths, rows, source.bases, conditions):
+        for item in filling.fill(wanted.listed, found, paths, rows, bases, conditions):
             if isinstance(item, UnreadableError):
                 refused.append(str(item))
             else:
                 parts.append(item)
     else:
         parts = found
-    parts = list(holes.without_repeats(parts, min(source.bases, default=0)))
-    result = _Assembly(source, parts, wanted).result()
-    return replace(result, reported=tuple(_reported(result.reported, refused, source.lost_logs)))
+    parts = list(holes.without_repeats(parts, min(bases, default=0)))
+    result = _Assembly(source, parts, wanted, bases).result()
+    shown = source.lost_logs if begin is None else [*source.lost_logs, begin]
+    return replace(result, reported=tuple(_reported(result.reported, refused, shown)))
+
+
+def _begin(wanted: RepairRequest, copies: Sequence[Partition]) -> int | None:
+    """Return the first offset from which a lost beginning is filled; None without one.
+
+    It may lie within a batch. The whole batch is taken where the checkpoint of the log start hides
+    its other records.
+    """
+    start = wanted.start
+    if start is None or start > wanted.log_start:
+        return start
+    around = [
+        int(base)
+        for copy in copies
+        for chunk in _chunks(copy, start, start)
+        for base in chunk.table.base_offset[
+            (starts(chunk.table) <= start) & (chunk.table.last_offset >= start)
+        ].tolist()
+    ]
+    return min([start, *around])
 
 
 def _reported(
-    rejects: Sequence[Rejected], refused: Sequence[str], lost_logs: Sequence[int]
+    rejects: Sequence[Rejected], refused: Sequence[str], shown: Sequence[int]
 ) -> Iterator[Rejected]:
     """Yield the rejects to be reported, with the copies that could not be used.
 
-    Offsets that no copy has, and that no file of ours shows, are not reported here.
+    Offsets that no copy has, and that no file of ours shows, are not reported here; `shown` has the
+    base offsets of missing logs that our files show.
     """
     for one in rejects:
         proof = one.proof or ""
-        is_seen = one.kind is not RejectReason.MISSING or _base(one.path) in lost_logs
+        is_seen = one.kind is not RejectReason.MISSING or _base(one.path) in shown
         if one.filled_from or not (refused or is_seen or proof.endswith(filling.NO_COPY)):
             yield one
         elif is_seen or refused:
@@ -122,6 +153,7 @@ def _base(path: Path) -> int:
 def _found(
     source: DamagedLog,
     wanted: RepairRequest,
+    begin: int | None,
     copies: Sequence[Partition],
     on_bytes: Callable[[int], None],
 ) -> Iterator[Part]:
@@ -137,15 +169,19 @@ def _found(
         by_base.setdefault(base, []).append(
             missing(source.listed.path, base, "the log of an index is missing")
         )
+    if begin is not None and begin not in by_base:
+        text = "the beginning of the log is missing"
+        by_base[begin] = [missing(source.listed.path, begin, text)]
     found = [part for base in sorted(by_base) for part in by_base[base]]
     found = list(header_tampering.without_altered(found, source.epochs(), copies))
-    found = holes.with_holes(found, source.listed, copies, min(source.bases, default=0))
+    first = min(by_base, default=0)
+    found = holes.with_holes(found, source.listed, copies, first)
     last = next((part.last for part in reversed(found) if isinstance(part, Kept)), None)
     end = last.last_offset + 1 if last else 0
     if end < wanted.end and not (found and isinstance(found[-1], Rejected)):
         text = f"the log ends at {end}, but earlier reached {wanted.end}"
         found.append(replace(missing(source.listed.path, end, text), path=_last_log(source, end)))
-    yield from bounded(list(with_gaps(found, source.listed.path)), min(source.bases, default=0))
+    yield from bounded(list(with_gaps(found, source.listed.path)), first)
 
 
 def _indexed_end(listed: Partition) -> int:
@@ -178,6 +214,17 @@ class _InPlaceCondition:
 
     known: int
     own: Sequence[Kept]
+    lost: int | None = None
+    """First offset of a lost beginning; None without one."""
+    begin: int = 0
+    """First offset of the batch with this offset."""
+
+    def start(self, copy: Partition) -> int:
+        """Return the first offset that may be taken: below a copy's log start all is deleted."""
+        if self.lost is None:
+            return 0
+        deleted = log_start_of(copy)
+        return deleted if deleted > self.lost else self.begin
 
     def end(self, copy: Partition) -> int:
         """Return the offset that the log is known to have reached, also by a copy's checkpoint."""
@@ -193,7 +240,9 @@ class _InPlaceCondition:
             return "that copy is damaged in the same place"
         if all(map(is_dense, self.own)):
             return (
-                None if _joins(hole, copy, chosen) else "that copy lacks offsets in the same place"
+                None
+                if self._joins(hole, copy, chosen)
+                else "that copy lacks offsets in the same place"
             )
         if size >= damaged and self._same_around(hole, copy):
             return None
@@ -202,30 +251,32 @@ class _InPlaceCondition:
             "its batches are not as long as the damaged range"
         )
 
+    def _joins(self, hole: Hole, copy: Partition, chosen: Sequence[FillRange]) -> bool:
+        """Return whether no offset is missing between the batches of a hole and those around it.
+
+        At the start of our log, none is missing from the first segment of the copy on, nor from its
+        first batch above its log start.
+        """
+        at = hole.low + 1
+        if hole.before is None and copy.segments:
+            at = max(at, copy.segments[0].base_offset)
+            if self.lost is not None and hole.start > self.begin:
+                at = int(starts(chosen[0].table)[0])
+        for stretch in chosen:
+            table, begins = stretch.table, starts(stretch.table)
+            if at != int(begins[0]):
+                return False
+            if not (begins[1:] == table.last_offset[:-1] + 1).all():
+                return False
+            at = int(table.last_offset[-1]) + 1
+        return hole.behind is None or at == hole.behind.start
+
     def _same_around(self, hole: Hole, copy: Partition) -> bool:
         """Return whether a copy holds the same batches as ours in the rest of the segments."""
         edges = {edge for edge in (hole.before, hole.behind) if edge}
         paths = {one.path for one in self.own if edges & {one.first, one.last}}
         around = [one for one in self.own if one.path in paths]
         return bool(around) and all(_holds(copy, one) for one in around)
-
-
-def _joins(hole: Hole, copy: Partition, chosen: Sequence[FillRange]) -> bool:
-    """Return whether no offset is missing between the batches of a hole and those around it.
-
-    At the start of our log, none is missing from the first segment of the copy on.
-    """
-    at = hole.low + 1
-    if hole.before is None and copy.segments:
-        at = max(at, copy.segments[0].base_offset)
-    for stretch in chosen:
-        table, begins = stretch.table, starts(stretch.table)
-        if at != int(begins[0]):
-            return False
-        if not (begins[1:] == table.last_offset[:-1] + 1).all():
-            return False
-        at = int(table.last_offset[-1]) + 1
-    return hole.behind is None or at == hole.behind.start
 
 
 def _is_damaged(copy: Partition, hole: Hole) -> bool:
@@ -266,10 +317,16 @@ def _chunks(copy: Partition, low: int, high: int) -> Iterator[Chunk]:
 class _Assembly:
     """Builder of the repaired log from its parts, segment by segment."""
 
-    def __init__(self, source: DamagedLog, parts: Sequence[Part], wanted: RepairRequest) -> None:
+    def __init__(
+        self,
+        source: DamagedLog,
+        parts: Sequence[Part],
+        wanted: RepairRequest,
+        bases: Sequence[int],
+    ) -> None:
         self._source, self._parts, self._wanted = source, parts, wanted
         self._base_of = {file.path: base for base, file in source.logs}
-        self._bases = source.bases
+        self._bases = list(bases)
         self._pieces: dict[int, list[Extract]] = {}
         self._changed: set[int] = set()
         self._broken: set[int] = set()
@@ -318,14 +375,20 @@ class _Assembly:
         """Return the base offset of the segment that a batch of another copy goes to.
 
         It is the segment of our log with that offset, or a new one as in the other copy, if our
-        own batches of the segment end before it.
+        own batches of the segment end before it. A beginning that is cut out of a segment of the
+        other copy is a segment from its first batch on: a log begins at its first base offset.
         """
         first = part.first.base_offset
         theirs = _base(part.path)
         at = bisect_right(self._bases, first)
         own = self._bases[at - 1] if at else theirs
-        is_new = own < theirs <= first and theirs > end
-        return theirs if is_new and last_own.get(own, -1) < number else own
+        is_new = own < theirs <= first and theirs > end and last_own.get(own, -1) < number
+        base = theirs if is_new else own
+        if end < 0 and self._wanted.start is not None and part.position:
+            base = first
+        if base not in self._bases:
+            insort(self._bases, base)  # Further extents of the file follow.
+        return base
 
     def _settle(
         self, rejects: Sequence[Rejected], filled: int, piece: Callable[[Path, int, int], Extract]

@@ -1,7 +1,6 @@
 """Logs that are salvaged together: those of a partition dir, or those waiting for deletion."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from logtool.disk import files
@@ -151,10 +150,7 @@ def _of_partition(
     listed = opening.open_partition(path, flavour)
     if not isinstance(listed.directory, PartitionDirectory):
         raise UnreadableError(path, "does not have a name of the form TOPIC-PARTITION")
-    starts: dict[TopicPartition, int] = {}
-    with suppress(UnreadableError):  # it may have been taken out of its log dir
-        starts = _log_starts(opening.open_log_dir(path.resolve().parent, listed.flavour))
-    yield from _kept(DamagedLog(listed, _start(starts, listed.directory), deleted))
+    yield from _kept(DamagedLog(listed, log_start_of(listed), deleted))
 
 
 def _kept(source: DamagedLog) -> Iterator[DamagedLog]:
@@ -166,6 +162,17 @@ def _kept(source: DamagedLog) -> Iterator[DamagedLog]:
 
 def _start(starts: dict[TopicPartition, int], directory: PartitionDirectory) -> int:
     return starts.get((directory.topic, directory.partition), 0)
+
+
+def log_start_of(listed: Partition) -> int:
+    """Return the log start offset in the checkpoint next to a partition dir; 0 without one."""
+    if not isinstance(listed.directory, PartitionDirectory):
+        return 0
+    try:
+        home = opening.open_log_dir(listed.path.resolve().parent, listed.flavour)
+    except UnreadableError:  # it may have been taken out of its log dir
+        return 0
+    return max(0, _start(_log_starts(home), listed.directory))
 
 
 def _log_starts(home: LogDir) -> dict[TopicPartition, int]:

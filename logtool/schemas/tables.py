@@ -195,18 +195,18 @@ _SEGMENTS = Table("segments", "segment", (
 ), TABLES)  # fmt: skip
 
 _NOT_LOOKED_AT: Final = "the input could not be read"
-_GAPS = Table("gaps", "range of missing offsets between batches", (
+_GAPS = Table("gaps", "range of missing offsets between batches, or behind a lost log end", (
     *_DIR,
     offset("first_offset", "first offset that no sound batch covers"),
     offset("last_offset", "last offset of the range"),
     count("missing", "number of missing offsets"),
     Column("kind", Kind.STRING, "place of the gap",
-           words=("head", "between-batches", "between-segments")),
+           words=("head", "between-batches", "between-segments", "lost-end")),
     Column("reason", Kind.STRING, "reason as logtool gaps gives it"),
     Column("evidence", Kind.STRING, "evidence for the reason"),
     offset("before_segment", "segment of the batch before the gap", "no batch before the gap"),
-    offset("after_segment", "segment of the batch after the gap, or the last segment if it is "
-           "empty"),
+    offset("after_segment", "segment of the batch after the gap; at the end of the log the last "
+           "segment"),
     Column("damaged", Kind.BOOL, "true if the place holds bytes that are not a sound batch"),
 ), _SCAN)  # fmt: skip
 _PRODUCERS = Table("producers", "producer id and epoch in a partition", (

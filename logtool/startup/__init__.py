@@ -3,6 +3,7 @@
 log_dir_start      one log dir: what its start changes, and the requests for its partitions
 strays             logs that the metadata log does not know
 request            the request for the load of one partition
+filled             a log whose damage is filled from other copies
 partition          the next start of one partition
 plain_partition    the same for a small partition without faults that was closed in order
 tiering            a start on a log whose first segments are in remote storage

@@ -4,12 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from logtool.actions import Action, FileChange, Loss
 from logtool.checks import log_absence
 from logtool.errors import UnreadableError
-from logtool.formats import names, wording
 from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
@@ -23,13 +21,9 @@ from logtool.node import host_limits
 from logtool.node.identity import topic_id_of
 from logtool.node.lost_end import lost_offsets
 from logtool.node.options import StartOptions
-from logtool.startup import tiering
+from logtool.startup import filled, tiering
 from logtool.startup.disks import Cold, StretchTimes
 from logtool.startup.request import LoadRequest
-
-if TYPE_CHECKING:
-    from logtool.repair.in_place import RepairedLog
-    from logtool.repair.ranges import Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +178,10 @@ def forecast_partition(
     try:
         listed = opening.open_partition(request.path, request.flavour) if listed is None else listed
         assumed = request.assumed
-        if assumed.fill_from and request.path.name == f"{request.topic}-{request.partition}":
-            new = _replaced(listed, request, stopwatch)
+        if filled.is_to_fill(request):
+            new = filled.replaced(listed, request, stopwatch)
             loaded = load(listed, request.start, stopwatch, Logs(new.joined, new.whole))
-            done = [_action_of(one) for one in new.reported]
+            done = [filled.action_of(one) for one in new.reported]
         else:
             loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
         done += actions(loaded, request.high_watermark)
@@ -282,46 +276,6 @@ def _loader(
     return load
 
 
-def _replaced(
-    listed: Partition, request: LoadRequest, on_bytes: Callable[[int], None]
-) -> "RepairedLog":
-    """Return the log with its damage filled from other copies."""
-    from logtool.repair import in_place
-
-    start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
-    wanted = in_place.RepairRequest(
-        listed=listed,
-        fill_from=request.assumed.fill_from,
-        end=max(request.high_watermark or 0, request.flushed or 0, *snapshots, 0),
-        recovered_from=None if start.clean else start.recovery_point,
-    )
-    return in_place.replaced(wanted, on_bytes)
-
-
-def _action_of(one: "Rejected") -> Action:
-    """Return the action on one damaged range."""
-    span = ""
-    if one.first_offset is not None:
-        last = one.last_offset
-        known = f"offsets from {one.first_offset} onwards"
-        span = f", {known if last is None else wording.offsets(one.first_offset, last)}"
-    text = f"{one.reason}{span}; {one.proof or 'nothing was taken from another copy'}"
-    if one.filled_from == one.path:
-        text = f"{one.reason}{span}; left out: {one.proof}"
-    elif one.filled_from:
-        text = f"{one.reason}{span}; taken from {one.filled_from}: {one.proof}"
-    return Action(
-        action="fill" if one.filled_from else "unfilled",
-        path=one.path,
-        reason=text,
-        segment=names.parse_partition_file(one.path.name).offset,
-        position=one.position,
-        length=one.length,
-        target=one.filled_from,
-        offsets=(one.first_offset, one.last_offset),
-    )
-
-
 def _lacking(
     listed: Partition,
     loaded: LoadResult,
@@ -377,6 +331,8 @@ def _absent(listed: Partition, loaded: LoadResult, request: LoadRequest) -> Iter
         found.append(unproven)
     for finding in found:
         action = log_absence.action_of(finding)
+        if filled.is_to_fill(request) and action == "lacks" and finding.code.startswith("log/"):
+            continue  # A fill names what it does not fill.
         if action:
             path = finding.path or request.path
             yield Action(action=action, path=path, reason=finding.message)

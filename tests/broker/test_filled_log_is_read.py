@@ -151,3 +151,31 @@ def test_consumers_read_what_a_hole_held_that_was_filled_from_another_copy(
     assert log.read_bytes() == data[: len(log.read_bytes())]
     asked = {"tx.mixed": [0]}
     assert served(kafka_version, ours, asked) == served(kafka_version, theirs, asked)
+
+
+def test_consumers_read_a_beginning_that_was_filled_from_another_copy(
+    kafka_version: str, copy_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    ours = copy_of(f"{kafka_version}/clean")
+    theirs = tmp_path / "theirs"
+    shutil.copytree(ours, theirs)
+    topics = ("index.dense", "small-segments")
+    for topic in topics:
+        folder = ours / f"{topic}-0"
+        first, second = sorted(folder.glob("*.log"))[:2]
+        before = {path.name: path.read_bytes() for path in folder.glob("*.log")}
+        for path in folder.glob(f"{first.stem}.*"):
+            path.unlink()
+        job = Recover(
+            [folder],
+            StartOptions(fill_from=(theirs,), cut_precisely=True),
+            ApplyConsent(apply=True, undo_dir=tmp_path / topic),
+        )
+        actions = [one for item in job for one in getattr(item, "actions", ())]
+        fills = [one.offsets for one in actions if one.action in ("fill", "unfilled")]
+        assert fills == [(0, int(second.stem) - 1)]
+        assert {path.name: path.read_bytes() for path in folder.glob("*.log")} == before
+    # The stop in order holds: the broker opens the logs and recovers none of them.
+    assert (ours / ".kafka_cleanshutdown").exists()
+    asked = {topic: [0, 1] for topic in topics}
+    assert served(kafka_version, ours, asked) == served(kafka_version, theirs, asked)

@@ -1,6 +1,7 @@
 """Odd logs: what ``logtool salvage`` and ``recover --fill-from`` report, and do not take."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -34,6 +35,9 @@ def without_first_segments(folder, count):
     for log in there[:count]:
         for path in folder.glob(f"{log.stem}.*"):
             path.unlink()
+    path = folder / "leader-epoch-checkpoint"
+    first = f"0 {int(there[count].stem)}"
+    path.write_text(re.sub(r"^0 0$", first, path.read_text(), flags=re.MULTILINE))
     return there[count]
 
 

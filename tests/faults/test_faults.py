@@ -25,8 +25,8 @@ def test_zero_is_not():
 """
 
 
-def test_there_are_fifty_faults():
-    assert len(FAULTS) == 50
+def test_there_are_at_least_fifty_faults():
+    assert len(FAULTS) >= 50
 
 
 def test_each_part_of_the_program_has_a_fault():

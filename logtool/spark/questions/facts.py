@@ -9,8 +9,9 @@ import pyarrow as pa
 from logtool.checks.compaction import Cleaning
 from logtool.disk import files
 from logtool.errors import UnreadableError
-from logtool.gaps.evidence import Facts
+from logtool.gaps.evidence import Facts, GapCauses
 from logtool.gaps.partition_facts import GapOptions, subjects, with_past
+from logtool.gaps.table import GapReason
 from logtool.log.selection import Selection
 from logtool.metadata.policies import Past
 from logtool.spark.identity import place_of_dir
@@ -34,6 +35,13 @@ FACTS: Final = pa.schema(
         ("past_since", pa.int64()),
         ("past_compacted_at", pa.int64()),
         ("first_base", pa.int64()),
+        # Why the offsets from the log start to the first segment are absent; null: they are not.
+        ("beginning_reason", pa.string()),
+        ("beginning_evidence", pa.string()),
+        # The rows of the checkpoints of the log dir, and the largest offset that any file names.
+        ("high_watermark", pa.int64()),
+        ("recovery_point", pa.int64()),
+        ("claimed_end", pa.int64()),
         # Offset and name of index files without a log, and of producer snapshots.
         ("witness_offsets", pa.list_(pa.int64())),
         ("witness_names", pa.list_(pa.string())),
@@ -60,12 +68,17 @@ def facts_of(
             on_unreadable(one)
             continue
         known, folder = with_past(one, one.facts), one.partition.path
-        cleaning = known.cleaning
+        cleaning, begins = known.cleaning, known.beginning
         columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
         rows.append(
             {
                 "log_start": known.log_start,
                 "first_base": known.first_base,
+                "beginning_reason": str(begins.reason) if begins else None,
+                "beginning_evidence": begins.evidence if begins else None,
+                "high_watermark": known.high_watermark,
+                "recovery_point": known.recovery_point,
+                "claimed_end": known.claimed_end,
                 "policy": cleaning.policy,
                 "policy_source": cleaning.policy_source,
                 "cleaner_offset": cleaning.offset,
@@ -93,8 +106,13 @@ def _facts_in(row: dict[str, Any]) -> Facts:
         row["witness_offsets"], row["witness_names"], row["witness_snapshots"], strict=True
     )
     since, compacted_at = row["past_since"], row["past_compacted_at"]
+    reason = row["beginning_reason"]
     return Facts(
         log_start=row["log_start"],
+        beginning=GapCauses(GapReason(reason), row["beginning_evidence"]) if reason else None,
+        high_watermark=row["high_watermark"],
+        recovery_point=row["recovery_point"],
+        claimed_end=row["claimed_end"],
         cleaning=Cleaning(
             topic=row["topic"],
             offset=row["cleaner_offset"],

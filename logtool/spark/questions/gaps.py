@@ -3,6 +3,7 @@
 These are the gaps that `logtool gaps` prints at ``--level batches``, from the log start on, without
 two kinds: holes inside a batch, which only decoding can list, and an unknown end of the log. A
 partition with a segment that could not be read has no rows, as `logtool gaps` has no ledger for it.
+Nor has one without any segment, whose offsets are all lost: no stretch of it is read.
 Reasons come from the same function as there, `logtool.gaps.evidence.decide`.
 
 One answer may differ from that of `logtool gaps`: whether records are missing in a batch that a log
@@ -19,6 +20,7 @@ from logtool.checks.compaction import Traces
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import Column
+from logtool.gaps import lost_ranges
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Coverage, EdgeBatch
 from logtool.gaps.evidence import Facts, GapCauses, decide
@@ -70,16 +72,30 @@ def gaps_of(
     found = [_before(one) for one in known[:-1] if one.counts]
     found += [_before(one) for one in known[-1:]]
     found += [_inside(one) for one in known if one.counts and one.inner.shape[1]]
+    if known:
+        facts, lost = _behind_end(known, facts, log_dir, directory)
+        found.append(lost)
     gaps = gap_table.concat([one for one in found if one is not None])
     if not len(gaps):
         return gaps, [], np.empty(0, np.int64)
+    ends: dict[int, int] = {}
+    for edge in (one.edge for one in known if one.counts):
+        ends[edge["segment"]] = max(edge["last_offset"], ends.get(edge["segment"], -1))
+    cleaned = facts.cleaning.offset or 0
+    behind = [one for one in known if ends.get(one.edge["segment"], -1) >= cleaned]
+    facts = _with_indexes(facts, log_dir, directory, gaps)
+    return gaps, *decide(gaps, facts, _traces(known, gaps), _traces(behind, gaps))
+
+
+def _traces(known: Sequence[_Known], gaps: GapTable) -> Traces:
+    """Return the traces of compaction in stretches; `gaps` are those of all stretches."""
+    segments = np.array([one.edge["segment"] for one in known], np.int64)
     inner = (gaps.kind == GapPlace.BATCHES) & (gaps.damaged == 0)
-    traces = Traces(
+    return Traces(
         horizons=sum(_reaches(one, "last_horizon") for one in known),
         with_holes=sum(_reaches(one, "last_hole") for one in known),
-        inner_gaps=int(inner.sum()),
+        inner_gaps=int((inner & np.isin(gaps.after_segment, segments)).sum()),
     )
-    return gaps, *decide(gaps, _with_indexes(facts, log_dir, directory, gaps), traces)
 
 
 def _known(stretches: Sequence[Stretch], log_start: int) -> list[_Known]:
@@ -129,6 +145,38 @@ def _before(one: _Known) -> GapTable | None:
         after_segment=edge["segment"],
         damaged=int(one.damaged_before or damaged),
     )
+
+
+def _behind_end(
+    known: Sequence[_Known], facts: Facts, log_dir: str, directory: str
+) -> tuple[Facts, GapTable | None]:
+    """Return the gap behind the log end, and the facts with its proof; no gap without a proof."""
+    last = known[-1]
+    batches_end = max(last.floor, last.edge["last_offset"] + 1 if last.counts else 0)
+    end = max(batches_end, last.edge["segment"])
+    if facts.claimed_end <= end:
+        return facts, None
+    place = files.path_of(log_dir)
+    try:
+        listed, home = opening.open_partition(place / directory), opening.open_log_dir(place)
+        facts = lost_ranges.end(listed, home, facts, end)
+    except UnreadableError:
+        return facts, None  # it was removed after the pass over its bytes
+    if not facts.lost_end:
+        return facts, None
+    damaged = last.edge["damaged_tail"]
+    if not last.counts and end == batches_end:
+        damaged = last.damaged_before or last.edge["damages"] > 0
+    lost = gap_table.make(
+        1,
+        first_offset=end,
+        last_offset=facts.lost_end[0] - 1,
+        kind=GapPlace.LOST_END,
+        before_segment=last.edge["segment"] if last.counts else last.before_segment,
+        after_segment=last.edge["segment"],
+        damaged=int(damaged),
+    )
+    return facts, lost
 
 
 def _inside(one: _Known) -> GapTable:

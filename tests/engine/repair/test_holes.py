@@ -9,11 +9,14 @@ import pytest
 from logtool.actions import Action
 from logtool.copies.verdict import CopiesVerdict
 from logtool.diff import Diff
+from logtool.log.chunk import MOST_ROWS
 from logtool.log.inputs import NodeDir
 from logtool.node.options import StartOptions
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.recover import ApplyConsent, Recover
 
+LARGE = 2 * (MOST_ROWS + 10)
+"""Offsets of a segment whose batches are read in two chunks."""
 Copies = tuple[Path, Path, made.Segments]
 
 
@@ -123,3 +126,28 @@ def test_an_empty_log_is_filled_from_a_copy_that_begins_later(copies: Copies) ->
     assert [one.action for one in recover(mine, third) if one.action in ("fill", "unfilled")] == [
         "fill"
     ]
+
+
+@pytest.mark.parametrize("gone", [[0, 2], [2], [2, LARGE + 2]], ids=["begin", "middle", "end"])
+def test_a_lost_segment_of_several_reads_comes_back_as_one(tmp_path: Path, gone: list[int]) -> None:
+    rng, count = random.Random(3), LARGE // 2
+    segments = {
+        0: [made.batch(0, 2, 0, rng)],
+        2: [made.batch(2 + 2 * at, 2, 0, rng) for at in range(count)],
+        LARGE + 2: [made.batch(LARGE + 2, 2, 0, rng)],
+        LARGE + 4: [made.batch(LARGE + 4, 2, 0, rng)],
+    }
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    for home in (mine, theirs):
+        made.write(home, segments, end=LARGE + 6, point=LARGE + 6)
+        (home / made.NAME / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    end = [LARGE + 4] if gone[-1] > 2 else []
+    for base in (*gone, *end):
+        for path in (mine / made.NAME).glob(f"{base:020d}.*"):
+            path.unlink()
+    assert [one.action for one in recover(mine, theirs) if one.action in ("fill", "unfilled")] == [
+        "fill"
+    ]
+    logs = [{path.name: path.read_bytes() for path in (home / made.NAME).glob("*.log")}
+            for home in (mine, theirs)]  # fmt: skip
+    assert logs[0] == logs[1]

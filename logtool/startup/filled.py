@@ -1,0 +1,65 @@
+"""A log whose damage is filled from other copies before a start loads it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from logtool.actions import Action
+from logtool.checks import log_absence
+from logtool.formats import names, wording
+from logtool.log.dir import Partition
+from logtool.startup.request import LoadRequest
+
+if TYPE_CHECKING:
+    from logtool.repair.in_place import RepairedLog
+    from logtool.repair.ranges import Rejected
+
+
+def is_to_fill(request: LoadRequest) -> bool:
+    """Return whether a log is filled from other copies; one to be deleted or moved is not."""
+    name = f"{request.topic}-{request.partition}"
+    return bool(request.assumed.fill_from) and request.path.name == name
+
+
+def replaced(
+    listed: Partition, request: LoadRequest, on_bytes: Callable[[int], None]
+) -> "RepairedLog":
+    """Return the log with its damage filled from other copies."""
+    from logtool.repair import in_place
+
+    start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
+    around = request.around
+    lost = log_absence.missing_beginning(listed, around) if around else None
+    is_lack = lost is not None and log_absence.action_of(lost) == "lacks"
+    wanted = in_place.RepairRequest(
+        listed=listed,
+        fill_from=request.assumed.fill_from,
+        end=max(request.high_watermark or 0, request.flushed or 0, *snapshots, 0),
+        recovered_from=None if start.clean else start.recovery_point,
+        start=lost.first_offset if lost and is_lack else None,
+        log_start=max(0, start.log_start),
+    )
+    return in_place.replaced(wanted, on_bytes)
+
+
+def action_of(one: "Rejected") -> Action:
+    """Return the action on one damaged range."""
+    span = ""
+    if one.first_offset is not None:
+        last = one.last_offset
+        known = f"offsets from {one.first_offset} onwards"
+        span = f", {known if last is None else wording.offsets(one.first_offset, last)}"
+    text = f"{one.reason}{span}; {one.proof or 'nothing was taken from another copy'}"
+    if one.filled_from == one.path:
+        text = f"{one.reason}{span}; left out: {one.proof}"
+    elif one.filled_from:
+        text = f"{one.reason}{span}; taken from {one.filled_from}: {one.proof}"
+    return Action(
+        action="fill" if one.filled_from else "unfilled",
+        path=one.path,
+        reason=text,
+        segment=names.parse_partition_file(one.path.name).offset,
+        position=one.position,
+        length=one.length,
+        target=one.filled_from,
+        offsets=(one.first_offset, one.last_offset),
+    )
