@@ -22,7 +22,8 @@ FILLED = frozenset(
     {"batch/crc", "batch/hole", "batch/leader-epoch-order", "batch/magic", "batch/offset-order",
      "batch/offset-range", "batch/size", "batch/zero-run", "checkpoint/high-watermark-ahead",
      "checkpoint/high-watermark-beyond-end", "checkpoint/recovery-point-beyond-end",
-     "log/torn-tail-clean", "log/truncated", "segment/hole", "segment/missing", "segment/overlap"}
+     "log/beginning-absent", "log/beginning-lost", "log/torn-tail-clean", "log/truncated",
+     "segment/hole", "segment/missing", "segment/overlap"}
 )  # fmt: skip
 """Codes with the remedies `LOSS` and `REPLICA` that `recover --fill-from` mends."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from logtool.actions import Action, FileChange, Loss
 from logtool.checks import log_absence
 from logtool.errors import UnreadableError
+from logtool.formats import wording
 from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
