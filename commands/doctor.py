@@ -51,7 +51,8 @@ def doctor(
     verify' does until --max-duration ends. It reports which part was not checked. The last line is
     the command to run next.
 
-    Log dirs given together belong to one broker, unless ID=DIR gives node ids. Brokers with
+    Log dirs given together belong to one broker, unless ID=DIR or their meta.properties files give
+    several node ids. Brokers with
     different ids are examined one after the other; a sound copy of a damaged partition is then
     proposed for the repair. Their replicas are not compared: the last line is then the command that
     does so. Disk and limits do not change the exit status, because they do not concern the data.

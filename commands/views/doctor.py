@@ -3,6 +3,7 @@
 import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.commands import options
@@ -18,6 +19,7 @@ from logtool.doctor import diagnosis
 from logtool.doctor.examination import Examination
 from logtool.exits import Exit
 from logtool.findings import Severity
+from logtool.node.identity import ids_of
 from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
 from logtool.running.run import Progress
@@ -85,7 +87,12 @@ def examinations(
     )
     budget = Budget(running.threads, running.pace())
     brokers: dict[int | None, list[Path]] = {}
-    for one in inputs.node_dirs():
+    dirs = inputs.node_dirs()
+    if not inputs.broker and all(one.node is None for one in dirs):
+        dirs = [replace(one, node=ids_of(one.path)[0]) for one in dirs]
+        if len({one.node for one in dirs if one.node is not None}) < 2:
+            dirs = [replace(one, node=None) for one in dirs]
+    for one in dirs:
         brokers.setdefault(one.node, []).append(one.path)
     return [
         Examination(

@@ -19,8 +19,7 @@ from logtool.findings import Broker, Finding, Remedy, Severity
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.buckets import is_bucket
 from logtool.log.inputs import kind_of, log_dirs_in
-from logtool.log.opening import open_log_dir
-from logtool.node.identity import identify
+from logtool.node.identity import ids_of
 from logtool.running.remedies import Remedies
 
 _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
@@ -233,20 +232,11 @@ def _log_dirs_below(run: Examination) -> list[str]:
     found = [one for path in run.paths for one in inner.get(path, [path])]
     chosen: dict[object, tuple[int | None, Path]] = {}
     for path in found:
-        node, directory_id = _ids_of(path)
+        node, directory_id = ids_of(path)
         chosen.setdefault(directory_id or path, (node, path))
     several = len({node for node, _ in chosen.values()}) > 1
     paths = [_node_dir(node if several else None, path) for node, path in chosen.values()]
     return [*filter(None, [str(run.selection)]), *paths]
-
-
-def _ids_of(path: Path) -> tuple[int | None, str | None]:
-    """Return node id and directory id in meta.properties of a log dir; None where not known."""
-    try:
-        meta = identify(open_log_dir(path)).meta
-    except UnreadableError:
-        return None, None
-    return (meta.node_id, meta.directory_id) if meta else (None, None)
 
 
 def _of_file(path: Path) -> Next:

@@ -14,7 +14,7 @@ from logtool.formats import meta_properties, partition_metadata
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.lazy_dataclass import dataclass
-from logtool.log import small_files
+from logtool.log import opening, small_files
 from logtool.log.dir import LogDir, Partition
 
 _META = FileKind.META_PROPERTIES.value
@@ -79,6 +79,15 @@ def identify(root: LogDir) -> LogDirIdentity:
     except UnreadableError as error:
         return LogDirIdentity(root, None, unread=error)
     return LogDirIdentity(root=root, meta=value, wrong=tuple(findings))
+
+
+def ids_of(path: Path) -> tuple[int | None, str | None]:
+    """Return node id and directory id in meta.properties of a log dir; None where not known."""
+    try:
+        meta = identify(opening.open_log_dir(path)).meta
+    except UnreadableError:
+        return None, None
+    return (meta.node_id, meta.directory_id) if meta else (None, None)
 
 
 def node_of(meta: MetaProperties) -> str | None:

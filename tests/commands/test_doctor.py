@@ -207,12 +207,22 @@ def test_brokers_with_ids_are_examined_one_by_one_and_a_sound_copy_is_the_repair
     assert (repair.status, run("verify", "--fail-on", "error", nodes[1]).status) == (0, 0)
 
 
-def test_log_dirs_of_several_nodes_are_examined_one_by_one_next(run, scenario):
+def test_log_dirs_of_several_nodes_are_examined_one_by_one(run, scenario, tmp_path):
     home = scenario("4.3.1/replicas")
     nodes = [home / f"node-{number}" for number in (2, 3)]
-    (proposed,) = run("doctor", "-f", "ndjson", *nodes).of_type("next")
-    words = [f"{number}={node}" for number, node in zip((2, 3), nodes, strict=True)]
-    assert shlex.split(proposed["command"]) == ["logtool", "doctor", *words]
+    named = [f"{number}={node}" for number, node in zip((2, 3), nodes, strict=True)]
+    found = run("doctor", "-f", "ndjson", *nodes)
+    assert [one["node"] for one in found.of_type("node")] == [2, 3]
+    of_types = [one["type"] for one in run("doctor", "-f", "ndjson", *named).objects]
+    assert [one["type"] for one in found.objects] == of_types
+
+    # A file that gives both to one broker decides; then the examination of each is proposed.
+    own = tmp_path / "server.properties"
+    own.write_text(f"log.dirs={nodes[0]},{nodes[1]}\nnode.id=2\n")
+    result = run("doctor", "-f", "ndjson", "--broker-config", own, *nodes)
+    assert result.of_type("node") == []
+    (proposed,) = result.of_type("next")
+    assert shlex.split(proposed["command"]) == ["logtool", "doctor", *named]
 
 
 def test_a_lost_partition_that_waits_to_be_deleted_is_saved_next(run, copy_of, monkeypatch):
