@@ -273,6 +273,7 @@ class Dump:
             in_blocks = in_blocks and not self.once and not self.missing
             in_blocks = in_blocks and (decoding is None or bool(of_commits))
             form = item.flavour.form(item.path)
+            wanted, passed = None if of_redpanda else self.chosen.offsets.last, -1
             for chunk in read_batches(
                 file, base_offset=base, form=form, stop=self.stop, unpack_limit=limit
             ):
@@ -281,6 +282,9 @@ class Dump:
                 self._keep_pace(chunk)
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
+                if chunk.damage and wanted is not None and passed >= wanted:
+                    continue  # The damage is behind all wanted offsets.
+                passed = max(passed, int(chunk.table.last_offset.max(initial=-1)))
                 if of_redpanda and self._redpanda:
                     objects = self._redpanda.records(origin, file, chunk, in_blocks=in_blocks)
                 else:

@@ -12,6 +12,7 @@ follower_fetches  the fetches of a follower, and the offsets that it gives to wh
 kafka_offsets     the gaps of a log of Redpanda in Kafka's offsets
 partition_facts   the facts about a partition before it is read
 objects           the objects that are printed
+lost_ranges       the lost beginning and the lost end of a log, by the rules of verify
 missing           the gaps of a partition as objects, for the Python library
 run               the run over paths
 

@@ -191,6 +191,15 @@ def test_damage_is_reported_and_what_is_sound_is_looked_through(run, damaged_log
     assert len(counted.of_type("error")) == 1
 
 
+@pytest.mark.parametrize(
+    ("offsets", "status"), [("0..0", 0), ("0..5", 1), ("5..6", 1), ("6..6", 1)]
+)
+def test_damage_behind_all_wanted_offsets_does_not_count(run, damaged_log, offsets, status):
+    for more in ((), ("--records",), ("--count",)):
+        result = run("dump", "-f", "ndjson", "--offset", offsets, *more, damaged_log)
+        assert (result.status, len(result.of_type("error"))) == (status, status)
+
+
 def test_legacy_messages_and_large_batches_are_looked_through(run, scenario, log, make_batch):
     home = scenario("1.0.2/magic-1")
     printed = run("dump", "--records", "-f", "ndjson", "--values", "hex", home).of_type("record")

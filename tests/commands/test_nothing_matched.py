@@ -127,7 +127,8 @@ def test_a_wrong_path_is_one_line_without_a_verdict(run, tmp_path, name):
 def test_a_wrong_path_next_to_another_leaves_the_verdict(run, log_dir, tmp_path):
     result = run("gaps", tmp_path / "nosuch", log_dir)
     assert result.status == 4
-    assert len(result.stderr.splitlines()) == 2
+    # The error, the note that no checkpoint shows the log end, and the verdict.
+    assert len(result.stderr.splitlines()) == 3
 
 
 @pytest.mark.parametrize("name", READING, ids=words)
