@@ -107,7 +107,7 @@ class PartitionToRead:
         ]
 
 
-class _Home:
+class _LogDirRows:
     """A log dir, and the rows of its checkpoints that name ends of logs."""
 
     def __init__(self, state: LogDirState) -> None:
@@ -152,7 +152,7 @@ def with_plain(
             return
         top = path if kind is PathKind.LOG_DIR else path.resolve().parent
         options = StartOptions(static=wanted.static)
-        home = _Home(LogDirState(opening.open_log_dir(top, flavour), options))
+        home = _LogDirRows(LogDirState(opening.open_log_dir(top, flavour), options))
         yield from home.state.unread
     except UnreadableError as error:
         yield error
@@ -175,7 +175,7 @@ def with_plain(
 def _listed(
     folder: Path,
     flavour: Flavour | None,
-    home: _Home,
+    home: _LogDirRows,
     wanted: GapOptions,
     known: Settings,
     *,
@@ -199,7 +199,7 @@ def _listed(
 def _plain(
     folder: Path,
     directory: PartitionDirectory,
-    home: _Home,
+    home: _LogDirRows,
     wanted: GapOptions,
     known: Settings,
     looks: PlainPartitions,
@@ -262,7 +262,7 @@ def _with_policy(
 def _facts(
     listed: Partition,
     first: int,
-    home: _Home,
+    home: _LogDirRows,
     wanted: GapOptions,
     epochs: Epochs,
     known: Settings,
