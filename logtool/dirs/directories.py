@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from logtool.checks import absence
 from logtool.copies.compare import Pairs
 from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
@@ -201,9 +202,16 @@ class DirsRun:
         for node in nodes:
             yield from audited(node, self.image, nodes)
             yield from self._cluster.contradictions(node)
+            yield from self._lost(node)
         replicas = yield from self._with_files([self._replica(one) for one in copies])
         for node in nodes:
             yield from self._replicas(node, replicas)
+
+    def _lost(self, node: Node) -> Iterator[Finding]:
+        """Yield the partitions that only this node can serve and that are in none of its dirs."""
+        if self._selection == Selection():
+            found = (finding for finding, _, _ in absence.check(node))
+            yield from (one for one in found if one.code == "partition/lost")
 
     def _replica(self, copy: ListedCopy) -> _Replica:
         topic_id = topic_id_of(copy.path) if self.image else None

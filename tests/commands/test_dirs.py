@@ -560,3 +560,18 @@ def test_several_directories_do_not_prove_each_other(run, scenario):
     assert (result.status, [one["path"] for one in result.objects[:-1]]) == (
         0, [str(first), str(more)],
     )  # fmt: skip
+
+
+def test_partitions_that_only_this_node_has_and_that_are_gone_are_problems(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    assert run("dirs", home).status == 0
+    (home / "codec-none-0").rename(home / f"codec-none-0.{'0' * 32}-delete")
+    result = run("dirs", "-f", "ndjson", home)
+    (found,) = result.of_type("finding")
+    assert (found["code"], found["topic"], found["partition"]) == (
+        "partition/lost",
+        "codec-none",
+        0,
+    )
+    assert result.status == 1
+    assert run("dirs", "--topic", "codec-gzip", home).status == 0
