@@ -11,12 +11,13 @@ from logtool.apply import disk, parsing
 from logtool.apply.dirfd import OpenDir, OpenFile, check_trusted
 from logtool.apply.parsing import JournalRecord, PlanState
 from logtool.apply.steps import FileStep
+from logtool.disk import unfinished
 from logtool.errors import LogtoolError, RefusedError
 from logtool.formats.crc import crc32c
 from logtool.schemas.journal import BEGIN, COMMIT, DIRECTORY, SCHEMA, STATE, STEP
 
-NAME = "journal.ndjson"
-DEFAULT_INFIX = ".logtool-undo-"
+NAME = unfinished.JOURNAL
+DEFAULT_INFIX = unfinished.UNDO
 _TEMPORARY = NAME + ".tmp"
 _OURS = re.compile(rf"\d{{6,}}\.(old|new)|{re.escape(NAME)}(\.tmp)?")
 

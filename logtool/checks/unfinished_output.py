@@ -1,12 +1,9 @@
 """Work of logtool that has not come to its end: outputs, and changes of a log dir."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-from logtool import apply
 from logtool.disk import files, shell, unfinished
-from logtool.errors import LogtoolError
 from logtool.findings import Finding
 
 
@@ -28,11 +25,7 @@ def check_change(log_dir: Path) -> Iterator[Finding]:
     """
     if files.is_remote(log_dir) or files.is_assembled(log_dir):
         return
-    with suppress(LogtoolError, OSError):
-        for journal in apply.find_unfinished(log_dir):
-            undo = f"logtool undo --apply {shell.path(journal.undo_dir)}"
-            text = (
-                f"{log_dir} is changed in part: a command was stopped; to finish it, run it again: "
-                f"{journal.command}"
-            )
-            yield Finding("data-dir/unfinished-change", text, path=journal.undo_dir, next=undo)
+    for place, command in unfinished.changes(log_dir):
+        undo = f"logtool undo --apply {shell.path(place)}"
+        text = f"{log_dir} is changed in part: a command was stopped; to finish it, run it again: "
+        yield Finding("data-dir/unfinished-change", text + command, path=place, next=undo)

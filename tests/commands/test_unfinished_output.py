@@ -119,6 +119,10 @@ def test_verify_plan_and_doctor_name_a_change_that_is_not_finished(run, scenario
     assert [one["action"] for one in actions if one["path"] == str(place)] == ["damaged"]
     (following,) = run("doctor", "-f", "ndjson", command.log_dir).of_type("next")
     assert following["command"] == undo
+    place.chmod(0o770)  # Another user could have written the command.
+    untrusted = run("verify", "-f", "ndjson", command.log_dir).of_type("finding")
+    assert "data-dir/unfinished-change" not in [one["code"] for one in untrusted]
+    place.chmod(0o700)
     assert run("undo", "--apply", place).status == 0
     after = run("verify", "-f", "ndjson", command.log_dir).of_type("finding")
     assert "data-dir/unfinished-change" not in [one["code"] for one in after]

@@ -78,7 +78,7 @@ def test_what_gives_way_is_named_and_wide_shows_it(on_terminal, scenario):
     note = next(line for line in narrow.split("\n") if "--wide" in line)
     assert "recovery_point" not in heading
     assert re.search(r"\d", note)
-    assert len(wide.lstrip("\n").split("\n")[0].split()) == 12
+    assert len(wide.lstrip("\n").split("\n")[0].split()) == 13
     assert "--wide" not in wide
 
 
@@ -216,7 +216,7 @@ def test_a_narrow_terminal_gets_records(on_terminal, scenario):
 
 def test_a_pipe_gets_every_column(scenario, spawn):
     result = spawn("watermark", scenario("4.3.1/killed"))
-    assert len(result.lines[0].split()) == 12
+    assert len(result.lines[0].split()) == 13
     assert "not shown" not in result.stderr
 
 
