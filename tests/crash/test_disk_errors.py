@@ -132,10 +132,10 @@ def test_a_command_that_is_stopped_half_way_does_not_say_that_nothing_was_done(
     scenario, tmp_path, name
 ):
     command = Command(JOBS[name], scenario("4.3.1/killed"), tmp_path)
-    last = command.calls()
+    late = command.late_call()
     for fault, status in ((interrupt, 130), (disk_full, 4)):
         command.begin()
-        with failing(last - 3, fault):
+        with failing(late, fault):
             assert command.run(tmp_path / "errors") == status
         said = (tmp_path / "errors").read_text()
         assert command.looks() != command.begun
