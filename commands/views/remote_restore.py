@@ -70,6 +70,7 @@ class RemoteRestorePrinter(Printer[RestoredPartition]):
         size = wording.size(sum(one.bytes for one in restored))
         segments = text.count(sum(one.segments for one in restored), "remote segment")
         parts = f"{text.count(len(restored), 'partition dir')} for {segments} of {size}"
+        parts = parts if restored else "nothing to restore"
         if self._job.kept:
             parts += f"; {text.count(self._job.kept, 'partition')} with a local copy left out"
         good = self._report.summary.complete

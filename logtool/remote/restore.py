@@ -121,6 +121,9 @@ class RestoreRun:
 
     def _all(self) -> Iterator[RestoredPartition | UnreadableError]:
         store, found = self._store, 0
+        if not store.objects and store.problems:
+            yield from store.problems  # Without the objects a partition has no producer snapshot.
+            return
         for (topic, number), partition_id in store.partition_ids.items():
             if not takes(self._selection, topic, number) or topic == CLUSTER_METADATA:
                 continue

@@ -110,6 +110,12 @@ def test_what_is_there_stays(run, tiers, tmp_path):
     assert [one.name for one in (tmp_path / "back").iterdir()] == ["mine"]
 
 
+def test_without_the_objects_nothing_is_written(run, tiers, tmp_path):
+    found, result = restore(run, tmp_path / "back", tmp_path / "nosuch", tiers / "data")
+    assert (found, result.status) == ({}, 4)
+    assert not (tmp_path / "back").exists()
+
+
 def test_nothing_matches(run, tiers, tmp_path):
     found, result = restore(run, tmp_path / "back", "--topic", "nosuch", tiers / "objects")
     assert (found, result.status) == ({}, 4)
