@@ -235,7 +235,8 @@ def _run(arguments: Sequence[str]) -> int:
         # their classes have moved between its releases.
         if hasattr(error, "format_message"):
             path = getattr(getattr(error, "ctx", None), "command_path", NAME)
-            return _usage_error(error.format_message(), path)
+            # Typer puts each choice of a missing option on a line of its own.
+            return _usage_error(error.format_message().replace("\n\t", " "), path)
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             return _unwritten(error)
         return _bug(error, arguments)

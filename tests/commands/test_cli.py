@@ -289,6 +289,13 @@ def test_a_wrong_command_line_cannot_write_controls_to_the_terminal(run):
     assert "\x1b" not in run("explain", "\x1b[31m").stderr
 
 
+def test_the_choices_of_a_missing_option_have_no_controls(run):
+    result = run("remote", "verify", "objects")
+    assert result.status == 2
+    assert "\\t" not in result.stderr
+    assert "aiven, local" in result.stderr
+
+
 def test_typer_runs_the_same_application():
     result = CliRunner().invoke(cli.app, ["explain", "batch/crc"])
     assert (result.exit_code, "batch/crc: " in result.stdout) == (0, True)
