@@ -26,6 +26,7 @@ _WORDS = {
     FingerprintStatus.CHANGED: "CHANGED",
     FingerprintStatus.OTHER_TOPIC: "ANOTHER TOPIC ID",
     FingerprintStatus.ABSENT: "ABSENT",
+    FingerprintStatus.UNREAD: "NOT READ",
 }
 _SHOWN = 16
 """Digits of a hash in a line that fits a terminal."""
@@ -104,7 +105,8 @@ def _line(obj: Object, settings: OutputSettings) -> str:
     status = None if obj["status"] is None else FingerprintStatus(obj["status"])
     parts = []
     if status is not None:
-        style = "error" if status.is_grave else "good"
+        is_bad = status.is_grave or status is FingerprintStatus.UNREAD
+        style = "error" if is_bad else "good"
         parts.append(terminal.paint_stdout(_WORDS[status], style, settings.color))
     if obj["path"] is not None:
         parts.append(text.extent(obj["log_start_offset"], obj["log_end_offset"]))
@@ -115,6 +117,6 @@ def _line(obj: Object, settings: OutputSettings) -> str:
         parts.append(f"sha256 {obj['sha256'][: None if settings.verbose else _SHOWN]}")
     if obj["damaged_ranges"]:
         parts.append(text.count(obj["damaged_ranges"], "damaged range"))
-    if obj["unread"]:
+    if obj["unread"] and status is None:
         parts.append("not read as a whole")
     return f"{name}: {', '.join(parts)}"

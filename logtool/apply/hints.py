@@ -26,17 +26,23 @@ def hint(undo_dir: Path, state: str, room: str, *, changes: bool = False) -> Ite
             mark_unfinished(error)
         raise
     except (UnwritableError, UnreadableError) as error:
-        failed = UnwritableError(error.path, error.reason, _with_room(error, state, room))
-        if changes:
-            mark_unfinished(failed)
-        raise failed from error
+        reason, said = error.reason, _with_room(error, state, room)
+        raise _unwritable(error.path, reason, said, changes=changes) from error
     except OSError as error:
-        path = Path(str(error.filename or undo_dir))
+        path, reason = Path(str(error.filename or undo_dir)), error.strerror or str(error)
         said = _with_room(error, state, room)
-        failed = UnwritableError(path, error.strerror or str(error), said)
-        if changes:
-            mark_unfinished(failed)
-        raise failed from error
+        raise _unwritable(path, reason, said, changes=changes) from error
+
+
+def _unwritable(path: Path, reason: str, said: str, *, changes: bool) -> UnwritableError:
+    """Return the error to raise.
+
+    A variable of `hint` with it would be a cycle, which keeps files open until it is collected.
+    """
+    error = UnwritableError(path, reason, said)
+    if changes:
+        mark_unfinished(error)
+    return error
 
 
 def _with_room(error: BaseException | None, state: str, room: str) -> str:

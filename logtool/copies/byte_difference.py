@@ -76,7 +76,7 @@ def difference(
     None unless it begins with a batch of the same offset and size. UnreadableError.
     """
     of_redpanda = own.has_raft_offsets(damage.segment)
-    is_buffered = HEADER_SIZE <= batch.size <= min(damage.length, LARGEST_BUFFERED_BATCH)
+    is_buffered = batch.size <= min(damage.length, LARGEST_BUFFERED_BATCH)
     if not is_buffered or of_redpanda != other.has_raft_offsets(batch.segment):
         return None
     data = own.read(damage.segment, damage.position, batch.size)

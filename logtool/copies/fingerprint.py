@@ -55,11 +55,13 @@ class FingerprintStatus(StrEnum):
     """It is of a topic with the same name and another id."""
     ABSENT = "absent"
     """There is no such partition."""
+    UNREAD = "unread"
+    """A part of it could not be read, so that the hash cannot be compared."""
 
     @property
     def is_grave(self) -> bool:
         """Return whether batches of the kept fingerprint are not here, as far as can be known."""
-        return self not in (self.SAME, self.LONGER, self.NEW)
+        return self not in (self.SAME, self.LONGER, self.NEW, self.UNREAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +126,13 @@ class Fingerprints:
 
     def __iter__(self) -> Iterator[Fingerprint | UnreadableError]:
         copies: list[ListedCopy] = []
+        unread: list[Path] = []
         is_listed = True
         for source in self._sources:
             try:
                 for one in find(source.path, source.node, self._selection, flavour=self._flavour):
                     if isinstance(one, UnreadableError):
+                        unread.append(one.path)
                         yield one
                     else:
                         copies.append(one)
@@ -144,7 +148,7 @@ class Fingerprints:
         except OutOfTimeError:
             return
         if is_listed and not (copies and all(copy.given for copy in copies)):
-            yield from self._absent({copy.key for copy in copies})
+            yield from self._missing({copy.key for copy in copies}, unread)
 
     def _fingerprint(
         self, listed: Sequence[ListedCopy], readings: Sequence[CopyReading], blocks: Blocks
@@ -155,11 +159,21 @@ class Fingerprints:
         found = fingerprint_of(readings[0], blocks[0], kept.last_offset if kept else None)
         return replace(found, kept=kept, status=_status(found, kept))
 
-    def _absent(self, seen: set[TopicPartition]) -> Iterator[Fingerprint]:
+    def _missing(self, seen: set[TopicPartition], unread: list[Path]) -> Iterator[Fingerprint]:
+        """Yield the kept partitions that were not seen; `unread` has the paths of unread dirs."""
         for key, kept in sorted((self._kept or {}).items()):
             directory = PartitionDirectory("", DirectoryKind.LIVE, *key, None, exact=True)
             if key not in seen and self._selection.takes(directory):
-                yield Fingerprint(*key, status=FingerprintStatus.ABSENT, kept=kept)
+                is_unread = any(_is_dir_of(path, *key) for path in unread)
+                status = FingerprintStatus.UNREAD if is_unread else FingerprintStatus.ABSENT
+                yield Fingerprint(*key, status=status, kept=kept, unread=is_unread)
+
+
+def _is_dir_of(path: Path, topic: str, partition: int) -> bool:
+    """Return whether this is the partition dir, by the names of Kafka or of Redpanda."""
+    if path.name == f"{topic}-{partition}":
+        return True
+    return path.parent.name == topic and path.name.startswith(f"{partition}_")
 
 
 def fingerprint_of(
@@ -207,6 +221,8 @@ def _status(found: Fingerprint, kept: Fingerprint | None) -> FingerprintStatus:
         return FingerprintStatus.NEW
     if kept.topic_id and found.topic_id and kept.topic_id != found.topic_id:
         return FingerprintStatus.OTHER_TOPIC
+    if found.unread:
+        return FingerprintStatus.UNREAD
     end = (found.log_end_offset or 0) - 1
     if kept.first_offset is None or kept.last_offset is None:
         return FingerprintStatus.LONGER if found.batches else FingerprintStatus.SAME

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import struct
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from damage import damage_file, flip
+from processes import without_rights
 from verification import logs, small_log_dir
 
 TOPIC = "small-segments-0"
@@ -125,6 +127,20 @@ def test_nothing_is_absent_from_a_log_dir_that_cannot_be_read(
     run: Any, kept: Path, tmp_path: Path
 ) -> None:
     assert checked(run, kept, tmp_path / "nosuch") == (4, {})
+
+
+@pytest.mark.parametrize("name", ["00000000000000000000.log", "00000000000000000869.log", "."])
+def test_a_partition_that_cannot_be_read_is_not_called_changed(
+    home: Path, kept: Path, name: str
+) -> None:
+    (home / TOPIC / name).chmod(0)
+    status, stdout, _ = without_rights("diff", "--check", kept, "-f", "ndjson", home)
+    (home / TOPIC).chmod(0o755)
+    found = [one for one in map(json.loads, stdout.splitlines()) if one["type"] == "fingerprint"]
+    assert status == 4
+    assert {one["topic"]: one["status"] for one in found} == {
+        "small-segments": "unread", "codec-none": "same",
+    }  # fmt: skip
 
 
 def test_damage_is_reported_with_the_fingerprint(run: Any, home: Path) -> None:
