@@ -210,6 +210,7 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
             counted = text.count(self._by_watermark, "partition")
             yield f"{counted} kept until the broker raises the high watermark", "info"
         if not total.partitions:
+            yield text.state(self._report.summary) + "retention applies to no partition here", None
             return
         if not total.topics_known:
             yield "no metadata log was given: settings of topics are not known", "warning"

@@ -37,8 +37,7 @@ START = "log-start-offset-checkpoint"
 CLEANER = "cleaner-offset-checkpoint"
 COMPACTED = ("compacted-tx-0", "compacted.keys-0", "compact.", "old-compacted-0")
 """The first batches of their epochs are compacted away: only the file knows where those began."""
-GONE = "is removed: the partition is not in this directory"
-DELETED = (f"doomed-topic.v1_x-1: row of 0 {GONE}", f"doomed-topic.v1_x-0: row of 300 {GONE}")
+DELETED = ("doomed-topic.v1_x-1", "doomed-topic.v1_x-0")
 
 
 def rebuild(path, **more):
@@ -73,7 +72,8 @@ def test_what_a_broker_left_stays_as_it_is(scenario, name):
         edits = rebuild(home)
         if name.endswith("/killed"):
             # The next write of that file, seconds later, would have been without them.
-            assert [one.reasons for one in edits.values()] == [DELETED]
+            (edit,) = edits.values()
+            assert tuple(reason.partition(":")[0] for reason in edit.reasons) == DELETED
         else:
             assert edits == {}
 
