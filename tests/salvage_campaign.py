@@ -187,7 +187,8 @@ def try_one(source: Path, work: Path, seed: int, *, fill: bool = True) -> Case:
     saved = work / "saved"
     errors = [one for one in run(broken, saved) if isinstance(one, LogtoolError)]
     case.error = str(errors[0]) if errors else None
-    folder = saved / "partitions" / source.name
+    place = "metadata" if source.name == "__cluster_metadata-0" else "partitions"
+    folder = saved / place / source.name
     then = {path.name: batches(path) for path in source.glob("*.log")}
     now = Counter(data for path in folder.glob("*.log") for _, data in batches(path))
     wanted = Counter(
@@ -203,7 +204,7 @@ def try_one(source: Path, work: Path, seed: int, *, fill: bool = True) -> Case:
     if fill:
         filled = work / "filled"
         run(broken, filled, another(source, work / "copy"))
-        folder = filled / "partitions" / source.name
+        folder = filled / place / source.name
         same = [
             (folder / path.name).exists() and (folder / path.name).read_bytes() == path.read_bytes()
             for path in source.glob("*.log")
