@@ -194,7 +194,7 @@ def _run_case(case: lines.Case, shows: bool) -> Iterator[dict[str, Any]]:
             text = (ended.stdout + ended.stderr).decode("utf-8", "backslashreplace")
             sys.stdout.write(f"$ logtool {shlex.join(words)}\n{text}[{ended.status}] {found}\n")
         yield {
-            "words": words, "status": ended.status, "problems": found, "peak": peak,
+            "words": list(words), "status": ended.status, "problems": found, "peak": peak,
             "cpu": round(ended.usage.ru_utime + ended.usage.ru_stime, 2),
         }  # fmt: skip
     if directory and not shows:
