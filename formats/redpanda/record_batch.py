@@ -61,7 +61,7 @@ HEADERS = np.dtype(
         ("record_count", "<i4"),
     ]
 )
-"""The same fields as `HEADER`, by name."""
+"""The fields of `HEADER`, by name."""
 HEADER_CRC_SIZE = 4
 """Bytes in front of those that ``header_crc`` covers."""
 
