@@ -56,7 +56,7 @@ class FingerprintStatus(StrEnum):
     ABSENT = "absent"
     """There is no such partition."""
     UNREAD = "unread"
-    """A part of it could not be read, so that the hash cannot be compared."""
+    """A part of it could not be read, and the hash lacks the batches there."""
 
     @property
     def is_grave(self) -> bool:
@@ -221,7 +221,7 @@ def _status(found: Fingerprint, kept: Fingerprint | None) -> FingerprintStatus:
         return FingerprintStatus.NEW
     if kept.topic_id and found.topic_id and kept.topic_id != found.topic_id:
         return FingerprintStatus.OTHER_TOPIC
-    if found.unread:
+    if found.unread and found.sha256 != kept.sha256:
         return FingerprintStatus.UNREAD
     end = (found.log_end_offset or 0) - 1
     if kept.first_offset is None or kept.last_offset is None:

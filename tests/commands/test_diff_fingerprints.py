@@ -143,6 +143,21 @@ def test_a_partition_that_cannot_be_read_is_not_called_changed(
     }  # fmt: skip
 
 
+def test_later_batches_need_not_be_read_for_the_same_hash(
+    run: Any, home: Path, tmp_path: Path
+) -> None:
+    last = logs(home / TOPIC)[-1]
+    aside = last.rename(tmp_path / last.name)
+    kept = tmp_path / "kept.json"
+    kept.write_text(run("diff", "--fingerprint", "--json", home / TOPIC).stdout)
+    aside.rename(last)
+    last.chmod(0)
+    status, stdout, _ = without_rights("diff", "--check", kept, "-f", "ndjson", home / TOPIC)
+    found = [one for one in map(json.loads, stdout.splitlines()) if one["type"] == "fingerprint"]
+    assert status == 4
+    assert [(one["status"], one["unread"]) for one in found] == [("same", True)]
+
+
 def test_damage_is_reported_with_the_fingerprint(run: Any, home: Path) -> None:
     damage_file(logs(home / TOPIC)[0], lambda data: flip(data, 100))
     result = run("diff", "--fingerprint", "-f", "ndjson", home)
