@@ -92,12 +92,16 @@ def check_epochs(
     *,
     log_start: int,
     log_end: int | None,
+    may_begin_later: bool = True,
 ) -> Iterator[Finding]:
-    """Hold leader-epoch-checkpoint against the epochs of the batches from `log_start` on.
+    """Compare leader-epoch-checkpoint with the epochs of the batches from `log_start` on.
 
-    After DeleteRecords a broker moves the first row up to the new log start at once
-    (``LeaderEpochFileCache.truncateFromStart``), but log-start-offset-checkpoint once a minute.
-    Killed in between, it has batches below the first row, of the same epoch.
+    After DeleteRecords a broker removes the rows below the new log start at once, and moves the
+    last of them up to it (``LeaderEpochFileCache.truncateFromStart``), but it writes
+    log-start-offset-checkpoint once a minute. Killed in between, it has batches below the first
+    row, of the same epoch and of earlier ones, and no later start or stop adds their rows. At its
+    next start the epoch of the new leader takes the place of a row at the log end.
+    `may_begin_later` is False for a log without DeleteRecords: the metadata log.
 
     A message of magic 0 or 1 that is appended clears the file (``Log.append`` of 2.8): batches in
     front of one have no row where ``message.format.version`` was lowered and raised again.
@@ -108,11 +112,16 @@ def check_epochs(
     starts = [start for _, start in rows]
     known = {epoch for epoch, _ in rows}
     cleared_at = max((last for epoch, _, last in runs if epoch < 0), default=-1)
+    earlier: list[Run] = []
     for epoch, first, last in runs:
         first = max(first, log_start)
         if epoch < 0 or first > last:
             continue
         if last < cleared_at and not any(start <= last for start in starts):
+            continue
+        if may_begin_later and rows and last < starts[0] and epoch <= rows[0][0]:
+            if epoch < rows[0][0]:
+                earlier.append((epoch, first, last))
             continue
         if not rows:
             code = "leader-epoch/missing-epoch" if file else "leader-epoch/missing"
@@ -149,6 +158,14 @@ def check_epochs(
             where = wording.offsets(first, last)
             text = f"batches at {where} have epoch {epoch}, but the file has {says}"
             yield Finding("leader-epoch/mismatch", text, first_offset=first, last_offset=last)
+    if earlier:
+        span = (earlier[0][1], earlier[-1][2])
+        text = (
+            f"the first row, epoch {rows[0][0]}, starts at offset {starts[0]}: "
+            f"{wording.count(len(earlier), 'epoch')} of the batches at {wording.offsets(*span)} "
+            "have no row"
+        )
+        yield Finding("leader-epoch/begins-later", text, None, None, *span)
     for row in checkpoint.rows:
         if log_end is not None and row.start_offset > log_end:
             text = (

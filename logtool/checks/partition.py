@@ -237,8 +237,9 @@ def _check_epochs(
         file,
         checkpoint or leader_epoch_checkpoint.parse(b""),
         continuity.merge_runs(reports),
-        log_start=_log_start(partition, request, values, reports),
+        log_start=_log_start(partition, request),
         log_end=facts.log_end_offset,
+        may_begin_later=not partition.is_metadata_log,
     )
     yield from _placed(file, partition, findings)
 
@@ -260,36 +261,13 @@ def _is_going(partition: Partition) -> bool:
     return getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
 
 
-def _log_start(
-    partition: Partition,
-    request: CheckRequest,
-    values: Mapping[FileKind, Any],
-    reports: Sequence[SegmentReport],
-) -> int:
-    """Return the offset from which on leader-epoch-checkpoint must know the epochs.
-
-    When the log start rises, the broker cuts leader-epoch-checkpoint at once, writes
-    log-start-offset-checkpoint within a minute or at a clean stop, and deletes the segments later.
-    So without a clean stop the first row of leader-epoch-checkpoint gives the log start, if it lies
-    in the oldest segment, or between or right behind batches of its own epoch: a row for a new
-    leader stands where epochs change.
-    """
+def _log_start(partition: Partition, request: CheckRequest) -> int:
+    """Return the offset from which on leader-epoch-checkpoint must know the epochs."""
     start = max(request.log_start_offset, partition.segments[0].base_offset)
     if partition.is_metadata_log:
         # Its log start is its oldest snapshot (``KafkaMetadataLog.deleteBeforeSnapshot``).
         snapshots = [file.name.offset or 0 for file in partition.kraft_snapshots]
         return max(start, min(snapshots, default=0))
-    checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
-    if not request.clean and checkpoint and checkpoint.rows:
-        row = checkpoint.rows[0]
-        first = int(row.start_offset)
-        amid = (row.leader_epoch, True)
-        runs = (
-            (epoch, begin < first <= last + 1)
-            for epoch, begin, last in continuity.merge_runs(reports)
-        )
-        if first < reports[0].next_offset or amid in runs:
-            start = max(start, first)
     return start
 
 

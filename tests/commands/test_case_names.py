@@ -256,7 +256,7 @@ def test_a_name_has_one_replacement_of_its_size(texts: list[str]) -> None:
     for one in texts:
         legal = names.topic_fault(one) is None
         assert (names.topic_fault(renaming.topic(one)) is None) == legal
-        if legal:
+        if legal and one not in names.INTERNAL_TOPICS:
             assert renaming.topic(one) != one
 
 

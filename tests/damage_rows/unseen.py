@@ -92,7 +92,4 @@ KNOWN_GAPS = [
         "only the metadata log knows the right one"),
     Gap("a row of an epoch without data dropped", "clean deleted-records.mid-0",
         epochs(lambda rows: rows[:1]), "the epoch left no batch"),
-    Gap("the first epoch row dropped after a kill", KILLED,
-        epochs(lambda rows: rows[1:]),
-        "deleting records cuts the file first and writes the log start later"),
 ]  # fmt: skip
