@@ -53,8 +53,9 @@ def recover(
     neighbouring batches prove that both copies are the same log. Damage after the last sound batch
     is filled only as far as the leader epochs prove that the log continued; in a log without leader
     epochs, up to the high watermark of the other copy. A lost beginning comes back as well, but
-    nothing below the log start offset of either copy. logtool only reads that copy. What it cannot
-    fill is listed as unfilled. See logtool-recipes(7).
+    nothing below the log start offset of either copy. Damage between batches whose offsets follow
+    each other, such as zeros behind a segment, is left out. logtool only reads that copy. What it
+    cannot fill is listed as unfilled. See logtool-recipes(7).
 
     Truncation and clean shutdown:
 

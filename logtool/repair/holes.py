@@ -26,6 +26,9 @@ from logtool.repair.ranges import Kept, Part, Rejected, RejectReason, is_dense
 from logtool.repair.reading import joined, take
 
 
+_NO_BATCH = frozenset({RejectReason.DAMAGE, RejectReason.UNREADABLE})
+
+
 @dataclass(frozen=True, slots=True)
 class _Gap:
     """Offsets that are missing in front of a batch."""
@@ -197,6 +200,23 @@ def without_repeats(parts: Sequence[Part], start: int) -> Iterator[Part]:
             found = set(_keys(_table(part, start)))
             if found and found <= present:
                 proof = "the log holds the same batches at the place of their offsets"
+                part = replace(part, filled_from=part.path, proof=proof)
+        yield part
+
+
+def without_spare_bytes(parts: Sequence[Part], start: int) -> Iterator[Part]:
+    """Yield the parts; damage is left out where the batches around it follow each other.
+
+    The damaged bytes held no batch of the log then. The log begins at offset `start`.
+    """
+    end = start
+    for number, part in enumerate(parts):
+        if isinstance(part, Kept):
+            end = part.last.last_offset + 1
+        elif part.kind in _NO_BATCH and part.length and not part.filled_from:
+            behind = next((one for one in parts[number:] if isinstance(one, Kept)), None)
+            if behind and behind.first.start == end:
+                proof = "no offset is missing between the batches around it"
                 part = replace(part, filled_from=part.path, proof=proof)
         yield part
 

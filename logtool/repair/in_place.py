@@ -103,7 +103,8 @@ def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> Repaired
                 parts.append(item)
     else:
         parts = found
-    parts = list(holes.without_repeats(parts, min(bases, default=0)))
+    first = min(bases, default=0)
+    parts = list(holes.without_spare_bytes(list(holes.without_repeats(parts, first)), first))
     result = _Assembly(source, parts, wanted, bases).result()
     shown = source.lost_logs if begin is None else [*source.lost_logs, begin]
     return replace(result, reported=tuple(_reported(result.reported, refused, shown)))

@@ -91,6 +91,27 @@ def test_a_batch_that_stands_twice_is_left_out(copies: Copies) -> None:
     assert verdict(mine, theirs).fixes == ()
 
 
+@pytest.mark.parametrize("base", [0, 8])
+@pytest.mark.parametrize("place", [0, 2, 4])
+@pytest.mark.parametrize("spare", [bytes(70), b"\xa5" * 200], ids=["zeros", "garbage"])
+def test_damage_is_left_out_where_no_offset_is_missing(
+    tmp_path: Path, base: int, place: int, spare: bytes
+) -> None:
+    # Behind an inactive segment too: a broker that recovers it deletes all later segments there.
+    rng = random.Random(5)
+    segments = {at: [made.batch(at + 2 * one, 2, 0, rng) for one in range(4)] for at in (0, 8, 16)}
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    for home in (mine, theirs):
+        made.write(home, segments, end=24, point=24)
+    log = f"{made.NAME}/{base:020d}.log"
+    batches = segments[base]
+    (mine / log).write_bytes(b"".join([*batches[:place], spare, *batches[place:]]))
+    actions = recover(mine, theirs)
+    assert [one.target for one in actions if one.action == "fill"] == [mine / log]
+    assert not [one for one in actions if one.action == "unfilled" or one.loss]
+    assert (mine / log).read_bytes() == (theirs / log).read_bytes()
+
+
 @pytest.mark.parametrize("cleaned", ["mine", "theirs"])
 def test_a_log_that_was_compacted_lacks_offsets_on_purpose(copies: Copies, cleaned: str) -> None:
     mine, theirs, segments = copies
