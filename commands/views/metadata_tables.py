@@ -64,7 +64,7 @@ CHANGE: Final = Table("change", "record of the metadata log", (
     Column("position", Kind.INT64, "byte in the file where the batch of the record begins", "byte"),
     offset("offset", "offset of the record"),
     Column("leader_epoch", Kind.INT32, "leader epoch of the record", value="epoch"),
-    *timed("timestamp_ms", "time of the record", None),
+    *timed("timestamp_ms", "time of the record", "the batch has no time"),
     Column("record", Kind.STRING, "Kafka's name of the record"),
     *_thing("the record is not about a single thing"),
     _CHANGES,

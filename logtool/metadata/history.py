@@ -36,7 +36,7 @@ class MetadataEvent:
     """Position of the batch, in bytes."""
     offset: int
     epoch: int
-    timestamp_ms: int
+    timestamp_ms: int | None
     record: str
     """Kafka's name of the record."""
     entity: Entity | None
@@ -47,7 +47,7 @@ class MetadataEvent:
 
     @property
     def timestamp(self) -> str | None:
-        """Return its time as text; None for a time that no calendar has."""
+        """Return its time as text; None without one, or for a time that no calendar has."""
         return rfc3339(self.timestamp_ms)
 
     @property
@@ -126,7 +126,7 @@ class MetadataHistory:
                 position=entry.position,
                 offset=entry.offset,
                 epoch=entry.epoch,
-                timestamp_ms=entry.timestamp_ms,
+                timestamp_ms=None if entry.timestamp_ms == -1 else entry.timestamp_ms,
                 record=_name(content),
                 entity=entity,
                 changes=tuple(changed),

@@ -159,6 +159,17 @@ def test_of_several_log_dirs_that_with_the_log_is_shown(run, clean, tmp_path):
     assert run("metadata", "show", tmp_path / "data").status == 4
 
 
+def test_a_batch_without_a_time_has_no_date(run, tmp_path):
+    home = made.log_dir_of(tmp_path)
+    log = home / f"{0:020d}.log"
+    batches = [made.batch(at, made.topic("t", ID), base_timestamp=at - 1) for at in (0, 1)]
+    log.write_bytes(b"".join(batches))
+    shown = run("metadata", "log", "-f", "ndjson", home).objects
+    assert [(one["timestamp_ms"], one["timestamp"]) for one in shown[:2]] == [
+        (None, None), (0, "1970-01-01T00:00:00.000Z"),
+    ]  # fmt: skip
+
+
 def test_secrets_are_redacted(run, tmp_path):
     home = made.log_dir_of(tmp_path, [made.config(4, "1", "ssl.key.password", "open sesame")])
     assert "open sesame" not in run("metadata", "show", home).stdout
