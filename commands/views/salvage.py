@@ -171,7 +171,8 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
             yield self._of_records(), None
         if self._deleted and summary.partitions:
             yield (
-                "how a deleted topic gets back into its cluster: logtool man recipes | man -l -",
+                "'A topic was deleted by mistake' shows how it gets back into its cluster: "
+                "logtool man recipes | man -l -",
                 None,
             )
         yield line, {0: "good", 1: "warning"}.get(int(self._report.exit_status()))
