@@ -225,7 +225,7 @@ def to_repair(findings: int, remedy: str, command: str | None) -> str:
     if remedy == Remedy.BROKER:
         return f"The next start of the broker repairs {counted}"
     if remedy == Remedy.LOSS and command and " --fill-from " in command:
-        without = "without a copy, 'logtool plan' shows what is lost"
+        without = "without a copy, 'logtool salvage' saves every sound batch"
         return f"To repair {counted}{_FROM_A_COPY} ({without})"
     words = f"To repair {counted}{_HOW[Remedy(remedy)]}"
     is_explained = command is not None and command.startswith("logtool explain ")
