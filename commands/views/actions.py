@@ -16,7 +16,9 @@ SCHEMA = DOCUMENT.schema
 _ACTION = columns(*ACTION.names(Way.CSV))
 _MARKDOWN = columns("action", "path", "position", "length", "lost_records", "reason")
 _STYLES = {"refuse": "error", "offline": "error", "truncate": "warning", "remove": "warning"}
-_ROUTINE = frozenset({FileChange.CREATE, FileChange.REPLACE, "recover", "purge", "tiered"})
+_ROUTINE = frozenset(
+    {FileChange.CREATE, FileChange.REPLACE, "recover", "purge", "tiered", "reappear"}
+)
 """Actions that a table lists one by one only with -v."""
 _CHECKPOINT_SOURCES = {
     "last-entry": "in its last entry",

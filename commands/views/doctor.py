@@ -258,6 +258,9 @@ def _start(obj: Object) -> Iterator[str]:
         without = " (the metadata log not counted)" if obj["metadata_log"] else ""
         yield f"{obj['recovered_segments']:,} of {segments} recovered{because}{without},"
     yield f"{text.count(obj['changed_files'], 'file')} cut, rebuilt or removed;"
+    if obj["reappearing_partitions"]:
+        where = text.count(obj["reappearing_partitions"], "partition")
+        yield f"deleted records are readable again in {where};"
     yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
     if obj["seconds"] is not None:
         span = text.span(obj["seconds_low"], obj["seconds_high"], text.duration)

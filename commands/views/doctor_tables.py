@@ -70,6 +70,8 @@ START: Final = Table("start", "start of a broker", (
     count("lost_records", "records that are lost"),
     Column("losing_partitions", Kind.STRINGS, "partitions that lose records or acknowledged "
            "offsets, as topic-partition", value="losing"),
+    count("reappearing_partitions", "partitions with deleted records that are readable again",
+          "reappearing"),
     count("offline_log_dirs", "log dirs that the broker starts without", "offline"),
     size("read_bytes", "bytes of log that the broker reads"),
     _seconds("seconds", "time for one thread to read these bytes, at the usual rate"),

@@ -336,6 +336,8 @@ class PlanPrinter(ActionPrinter):
             yield f"{counts['stray']:,} set aside as stray"
         if tiered := counts["tiered"] - of_dirs["tiered"]:
             yield f"{tiered:,} begin in remote storage (-v shows them)"
+        if counts["reappear"]:
+            yield f"{counts['reappear']:,} with deleted records readable again (-v shows them)"
         if counts["purge"]:
             size = text.size(self._purged_bytes)
             yield f"{counts['purge']:,} being deleted with {size} (-v shows them)"

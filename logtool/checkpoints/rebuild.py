@@ -173,8 +173,10 @@ def _epochs(
     except UnreadableError as error:
         yield error
         return
-    old = present.value.epochs
-    new = rules.epochs(old, continuity.merge_runs(reports), start=start, end=extent.log_end_offset)
+    old, runs = present.value.epochs, continuity.merge_runs(reports)
+    if present.is_sound and not partition.is_metadata_log:
+        start = rules.first_epoch_start(old, runs, start)
+    new = rules.epochs(old, runs, start=start, end=extent.log_end_offset)
     if new == old and present.is_sound:
         return
     gone = [

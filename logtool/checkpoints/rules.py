@@ -33,6 +33,23 @@ def log_start(extent: LogBounds, row: int | None) -> int:
     return start if extent.log_end_offset is None else min(start, extent.log_end_offset)
 
 
+def first_epoch_start(rows: Sequence[Epoch], runs: Iterable[Run], start: int) -> int:
+    """Return the offset at which the leader epochs of a log may begin; the log begins at `start`.
+
+    It is that of the first row, if all batches below are of its epoch or of earlier ones: so
+    DeleteRecords leaves it, and after a kill the row alone shows what was deleted.
+    """
+    if not rows or rows[0][1] <= start:
+        return start
+    epoch, offset = rows[0]
+    may_begin = all(
+        run_epoch == epoch if first < offset <= last else run_epoch <= epoch
+        for run_epoch, first, last in runs
+        if first < offset
+    )
+    return offset if may_begin else start
+
+
 def epochs(
     rows: Sequence[Epoch], runs: Sequence[Run], *, start: int, end: int | None
 ) -> list[Epoch]:

@@ -39,11 +39,13 @@ def check(partition: Partition, around: Surroundings, end: int | None) -> Iterat
 
 
 def action_of(finding: Finding) -> str | None:
-    """Return the action of `plan` for a finding of these rules; None for an info.
+    """Return the action of `plan` for a finding of these rules; None for an info that needs none.
 
     A beginning that may be lost counts as lacking, unless compaction may have emptied it; the other
     warnings cost no record.
     """
+    if finding.code == "checkpoint/log-start-behind":
+        return "reappear"
     if finding.severity is Severity.INFO:
         return None
     is_lack = finding.severity is Severity.ERROR or finding.code == "log/beginning-absent"
@@ -275,9 +277,11 @@ def _start_row(
     lower too, also after a stop in order.
     """
     epochs = partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
-    if around.log_start is None or epochs is None or first is None or end is None:
+    if around.log_start is None or epochs is None or first is None:
         return
     row, evidence = first
+    if end is None:  # The active segment has no sound batch: the log does not end below its base.
+        end = partition.segments[-1].base_offset
     start, begin = max(around.log_start, partition.segments[0].base_offset), row.start_offset
     if not start < begin <= end or _epoch_before(partition, begin) != row.leader_epoch:
         return

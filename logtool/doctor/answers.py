@@ -94,6 +94,8 @@ class NextStart:
     lost_records: int
     losing: Sequence[str]
     """Partitions that lose records."""
+    reappearing: int
+    """Partitions with deleted records that are readable again."""
     offline: int
     """Log dirs that the broker starts without."""
     read_bytes: int

@@ -71,7 +71,8 @@ def describe(head: bytes, reason: DamageReason, left: int) -> str:
     if reason is DamageReason.INCOMPLETE:
         if left <= LONGEST_STUB:
             return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
-        return f"of a batch of {size + LOG_OVERHEAD:,} bytes only {left:,} are there"
+        whose = f"{size + LOG_OVERHEAD:,} bytes{_offsets_in(head)}"
+        return f"of a batch of {whose} only {left:,} are there"
     if reason is DamageReason.SIZE:
         return f"size field holds {size}, but at least {HEADER_SIZE - LOG_OVERHEAD} is needed"
     if reason is DamageReason.MAGIC:
@@ -79,3 +80,12 @@ def describe(head: bytes, reason: DamageReason, left: int) -> str:
     at = 17 if head[16] == MAGIC else 12
     kind = "CRC-32C" if head[16] == MAGIC else "CRC-32"
     return f"{kind} does not match the stored {int.from_bytes(head[at : at + 4], 'big')}"
+
+
+def _offsets_in(head: bytes) -> str:
+    """Return the offsets in a header of magic 2 as text; an empty text without a whole header."""
+    if len(head) < HEADER_SIZE or head[16] != MAGIC:
+        return ""
+    first = int.from_bytes(head[:8], "big", signed=True)
+    last = first + int.from_bytes(head[23:27], "big", signed=True)
+    return f" ({wording.offsets(first, last)})" if 0 <= first <= last else ""

@@ -25,7 +25,6 @@ from logtool.repair.bad_sectors import SectorTolerantFile
 from logtool.repair.ranges import Kept, Part, Rejected, RejectReason, is_dense
 from logtool.repair.reading import joined, take
 
-
 _NO_BATCH = frozenset({RejectReason.DAMAGE, RejectReason.UNREADABLE})
 
 

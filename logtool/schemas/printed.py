@@ -50,7 +50,7 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
         "truncate", "append", "replace", "create", "remove", "rename", "recover", "refuse",
         "lacks", "fill", "unfilled", "zombie", "overlap", "discard", "offline", "unknown", "stray",
         "delete", "erase", "keep", "absent", "lost", "ahead", "leaderless", "adopt", "ignore",
-        "unnoticed", "move",
+        "unnoticed", "reappear", "move",
         "promote", "purge", "tiered", "limits", "in-use", "finish", "damaged", "impossible")),
     Column("path", Kind.PATH, "path of the file or directory"),
     Column("target", Kind.PATH, "new name of a file, or the copy from which damage is filled",
@@ -63,10 +63,12 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
            "the action has no single position"),
     Column("length", Kind.INT64, "bytes that are removed or written", "bytes",
            "the action affects no bytes"),
-    Column("first_offset", Kind.INT64, "first offset that is lost; for fill and unfilled the first "
-           "offset of the range", "offset", "no offset is lost, or the offset is not known"),
-    Column("last_offset", Kind.INT64, "last offset that is lost; for fill and unfilled the last "
-           "offset of the range", "offset", "no offset is lost, or the offset is not known"),
+    Column("first_offset", Kind.INT64, "first offset that is lost, is absent or reappears; for "
+           "fill and unfilled the first offset of the range", "offset",
+           "the action is about no offsets, or they are not known"),
+    Column("last_offset", Kind.INT64, "last offset that is lost, is absent or reappears; for fill "
+           "and unfilled the last offset of the range", "offset",
+           "the action is about no offsets, or they are not known"),
     Column("lost_bytes", Kind.INT64, "bytes of batches that are lost", "bytes", value="loss.bytes"),
     Column("lost_batches", Kind.INT64, "sound batches that are lost", "count",
            value="loss.batches"),
@@ -87,7 +89,8 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
         "copy has proven batches), refuse, offline, unknown, stray, ignore, unnoticed, zombie (a "
         "segment that a truncation had removed and that came back), overlap (segments between "
         "which leader epochs do not decide), move (the copy to another log dir continues), "
-        "promote (the future replica becomes the partition), discard (a replica is deleted with "
+        "promote (the future replica becomes the partition), reappear (records that were "
+        "deleted are readable again), discard (a replica is deleted with "
         "its records), purge (the broker deletes a directory that ends in -delete), limits (facts "
         "that are not known because log dirs were not given), in-use, finish, ahead (batches have "
         "a leader epoch above that of the metadata log), damaged (a log) and impossible (an index "

@@ -336,7 +336,8 @@ def _absent(listed: Partition, loaded: LoadResult, request: LoadRequest) -> Iter
             continue  # A fill names what it does not fill.
         if action:
             path = finding.path or request.path
-            yield Action(action=action, path=path, reason=finding.message)
+            offsets = (finding.first_offset, finding.last_offset)
+            yield Action(action=action, path=path, reason=finding.message, offsets=offsets)
 
 
 def _other_end(listed: Partition, loaded: LoadResult, request: LoadRequest) -> int | None:

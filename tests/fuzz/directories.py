@@ -77,7 +77,7 @@ def campaign(
                 yield seed, number
             number += 1
 
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     work = home / f"seed-{seed}-work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()

@@ -123,7 +123,7 @@ def child(code: str) -> subprocess.Popen[str]:
 
 KILLED_AT = {
     "begin": "begin(OUTPUT, 'one'); os._exit(9)",
-    "a file": "runs.Run._drop_the_rest = lambda *_: os._exit(9); write_run(OUTPUT, 'one', 2)",
+    "a file": "runs.ScanRun._drop_the_rest = lambda *_: os._exit(9); write_run(OUTPUT, 'one', 2)",
     "its end": "runs.ownership.release = lambda *_: os._exit(9)\nwrite_run(OUTPUT, 'one', 2)",
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from verification import small_log_dir, verify
+from copies_campaign import batch
+from verification import batches, small_log_dir, verify
 
 from logtool.actions import Action
 from logtool.checks import log_absence
@@ -282,6 +284,30 @@ def test_a_row_that_a_killed_broker_had_no_time_to_write_is_an_info(
     one = verify(partition.parent, level=Level.QUICK).one("checkpoint/log-start-behind")
     assert one.severity is Severity.INFO
     assert found(partition) == []
+    (action,) = reappearing(partition)
+    first = 70 if rows else 0
+    assert (action.first_offset, action.last_offset) == (one.first_offset, one.last_offset)
+    assert (action.first_offset, action.last_offset) == (first, 76)
+
+
+def test_deleted_records_are_reported_if_the_active_segment_has_no_sound_batch(
+    small: Small,
+) -> None:
+    partition = small("killed", "deleted-records.mid-0")
+    log_starts(partition, [])
+    last = max(partition.glob("*.log"))
+    end = batches(last).last_offset[-1] + 1
+    torn = partition / f"{end:020d}.log"
+    torn.write_bytes(batch(int(end), 2, 0, random.Random(1))[:-1])
+    one = verify(partition.parent).one("checkpoint/log-start-behind")
+    assert (one.first_offset, one.last_offset) == (0, 76)
+
+
+def reappearing(partition: Path) -> list[Action]:
+    """Return the actions of the next start about deleted records that are readable again."""
+    forecasts = Forecast([partition.parent], StartOptions())
+    actions = [one.actions for one in forecasts if isinstance(one, PartitionForecast)]
+    return [one for found in actions for one in found if one.action == "reappear"]
 
 
 def log_starts(partition: Path, rows: list[str] | None) -> Path:
