@@ -134,7 +134,8 @@ Wide = Annotated[
     typer.Option(
         "--wide/--no-wide",
         help="Show all columns of a table, even if they do not fit the terminal; else those that "
-        "do not fit are left out and named. Tables in pipes and files have all columns.",
+        "do not fit are left out and named. Tables in pipes and files have all columns, unless the "
+        "environment variable COLUMNS is set.",
     ),
 ]
 FailOn = Annotated[

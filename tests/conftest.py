@@ -28,6 +28,7 @@ drawing.load_profile("fixed")
 for name in settings.SETTINGS:
     os.environ.pop(settings.variable_of(name), None)
 os.environ[settings.FILE_VARIABLE] = ""
+os.environ.pop("COLUMNS", None)
 
 # Under nohup, or in the background of a script, both signals are ignored, in the children of a
 # test too. A signal with a handler here has its default action in a child.

@@ -10,11 +10,11 @@ STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "gre
 
 
 def width_of(stream: TextIO, *, wide: bool) -> int | None:
-    """Return the columns of the terminal that `stream` is, None where lines may have any length.
+    """Return the columns that lines on `stream` may have, None where they may have any length.
 
-    `wide`: they may, on any terminal.
+    They are those of the terminal, or of the variable COLUMNS, in a pipe too; `wide` sets no limit.
     """
-    if wide or not stream.isatty():
+    if wide or not (stream.isatty() or os.environ.get("COLUMNS", "").isdecimal()):
         return None
     return shutil.get_terminal_size().columns
 

@@ -327,7 +327,7 @@ def _broker(obj: Object) -> Iterator[str]:
     if obj["clean"] is None:
         yield "no process holds pid.lock"
         return
-    yield "no process holds .lock;"
+    yield f"no process holds .lock of {text.escape(str(obj['path']))};"
     yield "clean stop" if obj["clean"] else "unclean stop: no .kafka_cleanshutdown"
 
 

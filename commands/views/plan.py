@@ -267,7 +267,7 @@ class PlanPrinter(ActionPrinter):
         recovered = sum(forecast.recovered for forecast in forecasts)
         if recovered:
             segments = text.count(sum(forecast.segments for forecast in forecasts), "segment")
-            cause = " and ".join(dict.fromkeys(one.cause for one in self._missing))
+            cause = recovery_points.cause(self._missing)
             because = f" because {cause}" if cause else ""
             parts.append(f"{recovered:,} of {segments} recovered{because}")
         if stops:

@@ -8,6 +8,7 @@ every difference between the files is fatal).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from logtool.checks import absence, directory_ids, own_file
 from logtool.checks.identity import Effect, differences, faults
 from logtool.disk import shell
+from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding
 from logtool.formats import wording
 from logtool.formats.names import (
@@ -25,6 +27,7 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
 from logtool.log.dir import OF_TODAY
 from logtool.metadata import image as metadata_image
 from logtool.metadata import releases
@@ -260,7 +263,8 @@ class BrokerDirs:
                 elif other.parent == path.parent:
                     continue  # The rules for names in one log dir report it.
                 else:
-                    text = f"is also in {other.parent}"
+                    yield _duplicate(path, other, key)
+                    continue
                 yield _refusal("data-dir/duplicate-partition", text, path, key)
         yield from self._in_the_way()
 
@@ -379,6 +383,30 @@ def _refusal(code: str, text: str, path: Path, key: TopicPartition | None = None
     topic, number = key or (None, None)
     finding = Finding(code, text, path=path, topic=topic, partition=number)
     return StartVerdict(finding, Effect.REFUSE, path.parent)
+
+
+def _duplicate(path: Path, other: Path, key: TopicPartition) -> StartVerdict:
+    """Return the verdict on two directories of a partition; it is about the shorter log."""
+    reach, others = _reach(path), _reach(other)
+    if reach > others:
+        path, other, reach, others = other, path, others, reach
+    text = f"is also in {other.parent}"
+    if reach < others:
+        text += ", where the log is longer"
+        if reach[0] < others[0]:
+            text += f": its last segment is {others[0]}, not {reach[0]}"
+    found = _refusal("data-dir/duplicate-partition", text, path, key)
+    command = f"logtool diff {shell.path(other)} {shell.path(path)}"
+    return replace(found, finding=replace(found.finding, next=command))
+
+
+def _reach(path: Path) -> tuple[int, int]:
+    """Return the base offset of the last segment of a partition dir, and its bytes; -1 for none."""
+    with suppress(UnreadableError):
+        segments = opening.open_partition(path).segments
+        if segments:
+            return segments[-1].base_offset, segments[-1].log.size
+    return -1, -1
 
 
 def _with_outcome(finding: Finding, effect: Effect) -> Finding:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from logtool.checks.batches import with_next
 from logtool.checks.compaction import Cleaning, CompactionEvidence, Traces
+from logtool.checks.producers import last_batch_within
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
 from logtool.findings import Finding, Remedy
@@ -239,6 +240,10 @@ def _hole(
     if compacted:
         text += f"; compaction leaves such gaps: {judgement.evidence}"
         return Finding("segment/gap", text, None, None, *span)
+    named = last_batch_within(snapshots, begin, range(end, begin))
+    if named and cleaning.offset is None:
+        text += f", but {named[0].name.name} names a batch that ends at offset {named[1]}"
+        return Finding("segment/missing", text, None, None, *span)
     return Finding("segment/hole", f"{text}: {judgement.evidence}", None, None, *span)
 
 

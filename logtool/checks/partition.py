@@ -289,10 +289,13 @@ def _check_producers(
     first_known = reports[0].base_offset
     compacted = request.cleaning.is_compacted or any(report.has_gaps for report in reports)
     usable = True
+    absent: list[range] = []
     for segment, report in zip(partition.segments, reports, strict=True):
         # The lost batches of a damaged segment are unknown, and so is the state behind it.
         usable = usable and report.scanned and not report.damaged
         rows, begin, aborted = report.producer_rows, 0, []
+        if report.next_offset < (segment.next_base_offset or 0):
+            absent.append(range(report.next_offset, segment.next_base_offset or 0))
         for file, entries in snapshots[_between(segment, offsets, report.next_offset)]:
             offset = file.name.offset or 0
             end = int((rows.base_offset < offset).sum())
@@ -300,8 +303,9 @@ def _check_producers(
             begin = max(begin, end)
             if usable and entries is not None:
                 yield from producers.compare_snapshot(
-                    file, entries, state.producers, first_known=first_known, compacted=compacted
-                )
+                    file, entries, state.producers, first_known=first_known,
+                    compacted=compacted, absent=absent,
+                )  # fmt: skip
         ended, intruders = state.apply(rows[begin:])
         aborted += ended
         if report.scanned:

@@ -1,9 +1,12 @@
 """Rules that need the producer state of the log: transaction indexes and producer snapshots."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from logtool.disk import shell
+from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import producer_snapshot, transaction_index, wording
 from logtool.formats.names import FileKind
@@ -112,6 +115,27 @@ def check_snapshot_file(file: File) -> tuple[list[Finding], dict[int, Mapping[st
     }
 
 
+def last_batch_within(
+    snapshots: Sequence[File], end_offset: int, offsets: range
+) -> tuple[File, int] | None:
+    """Return the snapshot of an end offset, and the end of a batch within `offsets` that it names.
+
+    A snapshot has the last batch of each producer. So it proves that a log without compaction held
+    the batch. None without such a snapshot, or if it cannot be read or is damaged.
+    """
+    at = bisect_left(snapshots, end_offset, key=lambda one: one.name.offset or 0)
+    for file in snapshots[at : at + 1]:
+        if file.name.offset != end_offset:
+            continue
+        with suppress(UnreadableError):
+            entries = check_snapshot_file(file)[1] or {}
+            named = [
+                one["last_offset"] for one in entries.values() if one["last_offset"] in offsets
+            ]
+            return (file, max(named)) if named else None
+    return None
+
+
 def compare_snapshot(
     file: File,
     entries: Mapping[int, Mapping[str, int]],
@@ -119,16 +143,20 @@ def compare_snapshot(
     *,
     first_known: int,
     compacted: bool,
+    absent: Sequence[range] = (),
 ) -> Iterator[Finding]:
     """Compare a snapshot with the state replayed from `first_known` up to the snapshot's offset.
 
     Only producers with batches in the log are judged. From a compacted log, batches and markers
     that the snapshot counts may be gone: the replay may then know less than the snapshot, but must
-    not contradict it.
+    not contradict it. A producer whose last batch is in one of the `absent` ranges of a log without
+    compaction is not judged: the snapshot is right, and shows that a segment is missing.
     """
     command = f"logtool dump {shell.path(file.path)}"
     for producer_id, state in sorted(replayed.items()):
         entry = entries.get(producer_id)
+        if entry and not compacted and any(entry["last_offset"] in one for one in absent):
+            continue
         if entry is None:
             text = _missing(producer_id, state, file)
         elif compacted:

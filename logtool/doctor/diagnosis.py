@@ -169,7 +169,7 @@ def next_start(run: Examination) -> NextStart:
         metadata_log=run.forecast.has_metadata_log,
         segments=sum(one.segments for one in forecasts),
         recovered_segments=recovered,
-        cause=" and ".join(dict.fromkeys(one.cause for one in missing)) or None,
+        cause=recovery_points.cause(missing),
         changed_files=run.changed_files,
         lost_records=sum(loss.records for one in forecasts for loss in one.losses),
         losing=losing,

@@ -214,6 +214,8 @@ def _finding(run: Examination, found: Finding) -> Next:
         for one in remedies.counts():
             if one.command:
                 return Next(one.command, f"the repair of {found.code}")
+    if found.code == _COPY and found.next:
+        return Next(found.next, "a comparison of the two copies; move the shorter one away")
     if found.next and found.remedy is not Remedy.NONE:
         return Next(found.next, f"the place where {found.code} was found")
     return Next(f"logtool explain {found.code}", "what it means and what to do")

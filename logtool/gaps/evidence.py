@@ -49,6 +49,9 @@ class Facts:
     """Offset and name of index files without a log, and of producer snapshots (True), by offset."""
     indexed: tuple[tuple[int, int], ...] = ()
     """Base offset of a segment, and the largest offset in its indexes."""
+    produced: tuple[tuple[int, str], ...] = ()
+    """Last offset of a batch that a producer snapshot names and no segment has, and the name of the
+    snapshot, by offset."""
     epochs: tuple[tuple[int, int], ...] = ()
     """(leader epoch, start offset) of a sound leader-epoch-checkpoint."""
 
@@ -131,6 +134,12 @@ def _between(
     ]
     if shown:
         return GapCauses(GapReason.SEGMENT_MISSING, f"{shown[0]} shows that a segment is lost")
+    named = facts.produced[
+        bisect_left(facts.produced, (first,)) : bisect_left(facts.produced, (begin,))
+    ]
+    if named and not compacted and cleaning.offset is None:
+        text = f"{named[0][1]} names a batch that ends at offset {named[0][0]}"
+        return GapCauses(GapReason.SEGMENT_MISSING, text)
     if compacted and first < begin and cleaning.is_contiguous(first, lambda: behind):
         text = (
             f"the cleaner has cleaned offsets below {cleaning.offset} only: a segment is lost, or "

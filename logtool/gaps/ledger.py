@@ -179,7 +179,12 @@ def _not_missing(
         below = gap_table.make(
             1, first_offset=0, last_offset=facts.log_start - 1, kind=GapPlace.HEAD
         )
-        yield below, GapCauses(GapReason.RETENTION, f"the log starts at {facts.log_start}")
+        text = f"the log starts at {facts.log_start}"
+        if facts.log_start > facts.first_base:
+            text += ", inside its first segment: DeleteRecords"
+        else:
+            text += ": retention or DeleteRecords"
+        yield below, GapCauses(GapReason.RETENTION, text)
     if aborted is None:
         return
     markers = np.concatenate([_NO_MARKERS, *(coverage.markers for coverage in segments)], axis=1)

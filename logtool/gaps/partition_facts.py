@@ -8,6 +8,7 @@ from logtool.checks import compaction
 from logtool.checks.compaction import Cleaning
 from logtool.checks.fast_path import PlainPartitions
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
+from logtool.checks.producers import last_batch_within
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -345,12 +346,13 @@ def indexed(
     segments: Sequence[Coverage],
     on_unreadable: Callable[[UnreadableError], None] = lambda _: None,
 ) -> Facts:
-    """Return the facts with the largest offset in the indexes of each segment before a gap."""
+    """Return the facts from the indexes before a gap, and from the producer snapshot behind it."""
     ends = {
         coverage.base_offset: coverage.last.offset + 1 if coverage.last else coverage.base_offset
         for coverage in segments
     }
     offsets: list[tuple[int, int]] = []
+    produced: list[tuple[int, str]] = []
     for segment in subject.partition.segments:
         end, behind = ends.get(segment.base_offset), segment.next_base_offset
         if end is None or behind is None or end >= behind:
@@ -367,4 +369,6 @@ def indexed(
                     if not files.has_vanished(error):
                         on_unreadable(error)
         offsets.append((segment.base_offset, highest))
-    return replace(subject.facts, indexed=tuple(offsets))
+        named = last_batch_within(subject.partition.snapshots, behind, range(end, behind))
+        produced += [(named[1], named[0].name.name)] if named else []
+    return replace(subject.facts, indexed=tuple(offsets), produced=tuple(sorted(produced)))

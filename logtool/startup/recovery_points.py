@@ -27,9 +27,7 @@ class MissingPoints:
     @property
     def cause(self) -> str:
         """Return the cause, in words that follow "because"."""
-        if self.is_file_missing:
-            return f"{_KIND.value} is missing"
-        return f"{_KIND.value} has no row of {wording.count(self.partitions, 'partition')}"
+        return _cause([self])
 
     @property
     def finding(self) -> Finding:
@@ -42,6 +40,20 @@ class MissingPoints:
         path = self.log_dir if self.is_file_missing else self.log_dir / _KIND.value
         code = "checkpoint/no-recovery-point"
         return Finding(code, text, path=path, next=f"logtool explain {code}")
+
+
+def cause(found: Sequence[MissingPoints]) -> str | None:
+    """Return the cause for all log dirs, in words that follow "because"; None without one."""
+    by_kind = [[one for one in found if one.is_file_missing is kind] for kind in (True, False)]
+    return " and ".join(_cause(some) for some in by_kind if some) or None
+
+
+def _cause(found: Sequence[MissingPoints]) -> str:
+    """Return the cause for log dirs that all lack the file, or all lack rows."""
+    if found[0].is_file_missing:
+        return f"{_KIND.value} is missing"
+    partitions = sum(one.partitions for one in found)
+    return f"{_KIND.value} has no row of {wording.count(partitions, 'partition')}"
 
 
 def missing(

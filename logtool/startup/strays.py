@@ -43,6 +43,10 @@ def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome 
     topic_id = topic_id_of(path)
     known = f"the metadata log up to offset {node.image.offset}"
     why = f"{known} does not give topic id {topic_id} to node {node.node_id}"
+    if topic_id is None:
+        why = (
+            "it has no topic id, because it has no partition.metadata; an empty log takes its place"
+        )
     if node.kafka >= WITH_STRAYS:
         return StrayOutcome("stray", f"gets a name that ends in {DirectoryKind.STRAY}: {why}")
     if topic_id is None:

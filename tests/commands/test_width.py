@@ -320,3 +320,12 @@ def test_few_columns_that_give_way_are_named():
     assert writer.what_is_hidden().endswith(": first, second")
     writer.hidden = dict.fromkeys(map(str, range(7)))
     assert "," not in writer.what_is_hidden()
+
+
+def test_a_pipe_has_the_width_of_the_variable_columns(run, scenario, monkeypatch):
+    home = scenario("4.3.1/killed")
+    whole = run("txns", home).stdout
+    assert max(map(len, whole.split("\n"))) > 140
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, run("txns", home).stdout.split("\n"))) <= 80
+    assert run("txns", "--wide", home).stdout == whole
