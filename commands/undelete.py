@@ -40,7 +40,7 @@ def undelete(
     Exit status:
       0    all deleted files were restored
       1    some bytes were rejected, a broker would not start with the restored partitions, or
-           nothing waits for its deletion, but directories are set aside as stray
+           directories are set aside as stray, and their records are not saved
       2
       4    ..., or DIR could not be written
       5    refused: DIR is not empty, is in a log dir, or has too little space

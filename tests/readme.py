@@ -52,13 +52,14 @@ def steady(text: str) -> str:
 def run(block: str) -> str:
     """Return the block with what its commands print now, to stdout and stderr alike."""
     lines = []
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     for command in (line[2:] for line in block.splitlines() if line.startswith("$ ")):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             command,
             shell=True,
             cwd=ROOT,
-            env={**os.environ, "PATH": path, "COLUMNS": "120", "LOGTOOL_CONFIG": ""},
+            env={**environment, "PATH": path, "LOGTOOL_CONFIG": ""},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

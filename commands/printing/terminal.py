@@ -12,9 +12,11 @@ STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "gre
 def width_of(stream: TextIO, *, wide: bool) -> int | None:
     """Return the columns that lines on `stream` may have, None where they may have any length.
 
-    They are those of the terminal, or of the variable COLUMNS, in a pipe too; `wide` sets no limit.
+    They are those of the terminal, or of the variable COLUMNS, for standard output in a pipe too.
+    `wide` sets no limit.
     """
-    if wide or not (stream.isatty() or os.environ.get("COLUMNS", "").isdecimal()):
+    is_set = stream is sys.stdout and os.environ.get("COLUMNS", "").isdecimal()
+    if wide or not (stream.isatty() or is_set):
         return None
     return shutil.get_terminal_size().columns
 

@@ -258,6 +258,11 @@ def _start(obj: Object) -> Iterator[str]:
         without = " (the metadata log not counted)" if obj["metadata_log"] else ""
         yield f"{obj['recovered_segments']:,} of {segments} recovered{because}{without},"
     yield f"{text.count(obj['changed_files'], 'file')} cut, rebuilt or removed;"
+    if obj["purged_partitions"]:
+        dirs = text.count(
+            obj["purged_partitions"], "-delete directory is", "-delete directories are"
+        )
+        yield f"{dirs} deleted afterwards (logtool undelete saves them);"
     if obj["reappearing_partitions"]:
         where = text.count(obj["reappearing_partitions"], "partition")
         yield f"deleted records are readable again in {where};"

@@ -70,6 +70,8 @@ START: Final = Table("start", "start of a broker", (
     count("lost_records", "records that are lost"),
     Column("losing_partitions", Kind.STRINGS, "partitions that lose records or acknowledged "
            "offsets, as topic-partition", value="losing"),
+    count("purged_partitions", "directories that end in -delete, and that the broker deletes after "
+          "its start", "purged"),
     count("reappearing_partitions", "partitions with deleted records that are readable again",
           "reappearing"),
     count("offline_log_dirs", "log dirs that the broker starts without", "offline"),

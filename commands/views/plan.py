@@ -340,7 +340,7 @@ class PlanPrinter(ActionPrinter):
             yield f"{counts['reappear']:,} with deleted records readable again (-v shows them)"
         if counts["purge"]:
             size = text.size(self._purged_bytes)
-            yield f"{counts['purge']:,} being deleted with {size} (-v shows them)"
+            yield f"{counts['purge']:,} being deleted with {size} (logtool undelete saves them)"
         if of_dirs["offline"]:
             yield f"{dirs['offline']} offline"
         if counts["leaderless"]:

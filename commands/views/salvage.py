@@ -166,7 +166,7 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
         if self._rejects:
             line += f"; {text.count(self._rejects, 'range')} rejected"
         if strays := self._job.strays:
-            yield _strays(strays, place), "warning"
+            yield _strays(strays, place, alone=not summary.partitions), "warning"
         if self._with_records:
             yield self._of_records(), None
         if self._deleted and summary.partitions:
@@ -192,13 +192,18 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
         return f"{line}; left out: {', '.join(left)}" if left else line
 
 
-def _strays(strays: Sequence[Path], output: Path) -> str:
-    """Return the line about directories that hold records and were not deleted."""
+def _strays(strays: Sequence[Path], output: Path, *, alone: bool) -> str:
+    """Return the line about directories that hold records and were not deleted.
+
+    `alone`: nothing was saved, so that the command may use the same output.
+    """
     count = text.count(len(strays), "directory is", "directories are")
     homes = " ".join(shell.path(home) for home in dict.fromkeys(one.parent for one in strays))
-    line = f"no file waits for its deletion, but {count} set aside as stray, with all files "
+    line = "no file waits for its deletion, but " if alone else "not saved: "
+    line += f"{count} set aside as stray, with all files "
     line += f"(first: {text.escape(str(strays[0]))}); to save the records: "
-    return f"{line}logtool salvage --output {shell.path(output)} {homes}"
+    target = output if alone else output.with_name(f"{output.name}-stray")
+    return f"{line}logtool salvage --output {shell.path(target)} {homes}"
 
 
 def _line(obj: Object) -> str | None:

@@ -94,6 +94,8 @@ class NextStart:
     lost_records: int
     losing: Sequence[str]
     """Partitions that lose records."""
+    purged: int
+    """Directories that end in -delete, and that the broker deletes after its start."""
     reappearing: int
     """Partitions with deleted records that are readable again."""
     offline: int

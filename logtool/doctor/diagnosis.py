@@ -173,6 +173,7 @@ def next_start(run: Examination) -> NextStart:
         changed_files=run.changed_files,
         lost_records=sum(loss.records for one in forecasts for loss in one.losses),
         losing=losing,
+        purged=run.purged,
         reappearing=run.reappearing,
         offline=sum(one.action == "offline" and one.topic is None for one in actions),
         read_bytes=sum(one.bytes_read for one in forecasts),

@@ -72,6 +72,8 @@ class Examination:
     """Grave actions of the next start."""
     changed_files: int = 0
     """Files that a start cuts, rebuilds, renames or removes."""
+    purged: int = 0
+    """Directories that end in -delete, and that the broker deletes after its start."""
     reappearing: int = 0
     """Partitions with deleted records that are readable again."""
     forecast: Forecast = field(init=False)
@@ -219,6 +221,7 @@ class Examination:
         grave = [action for action in actions if action.is_grave]
         self.actions += grave
         self.changed_files += sum(action.change is not None for action in actions)
+        self.purged += sum(action.action == "purge" for action in actions)
         self.reappearing += sum(action.action == "reappear" for action in actions)
         if isinstance(item, PartitionForecast):
             self.forecasts.append(replace(item, actions=tuple(grave)))

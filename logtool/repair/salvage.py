@@ -79,7 +79,7 @@ class Salvage:
     run: Run = field(default_factory=Run)
     summary: ActionSummary = field(default_factory=ActionSummary)
     strays: list[Path] = field(default_factory=list)
-    """Directories that are set aside as stray, if no file waits for its deletion."""
+    """Directories that are set aside as stray, which `deleted` does not save."""
     _complete: bool = True
     """True as long as nothing was left out because of an error."""
 
@@ -148,7 +148,7 @@ class Salvage:
         self._complete &= not any(GivenPaths(paths).late_problems())
         if found or listings:
             self.output.finish(log_starts, complete=self._complete and not self.run.ran_out)
-        elif self.deleted:
+        if self.deleted:
             self._find_strays()
 
     def _find_strays(self) -> None:

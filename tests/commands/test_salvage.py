@@ -215,6 +215,22 @@ def test_undelete_names_the_strays_if_nothing_is_deleted(run, tmp_path, name, st
     assert (str(home / name) in result.stderr) is bool(status)
 
 
+def test_undelete_names_the_strays_that_it_does_not_save(run, tmp_path):
+    home = tmp_path / "home"
+    for name in (f"t-0.{'1' * 32}-delete", f"t-1.{'2' * 32}-stray", f"u-0.{'3' * 32}-stray"):
+        (home / name).mkdir(parents=True)
+        (home / name / LOG).write_bytes(new_batch(0, b"a"))
+    (home / "meta.properties").write_text("version=1\nnode.id=1\n")
+    result = run("undelete", "--output", tmp_path / "back", "--topic", "t", home)
+    assert result.status == 1
+    assert [path.name for path in (tmp_path / "back/partitions").iterdir()] == ["t-0"]
+    assert f"logtool salvage --output {tmp_path / 'back-stray'} {home}" in result.stderr
+    again = run("salvage", "--output", tmp_path / "back-stray", home)
+    assert again.status == 0
+    saved = {path.name for path in (tmp_path / "back-stray/partitions").iterdir()}
+    assert saved >= {"t-1", "u-0"}
+
+
 def test_a_torn_end_is_left_behind(run, home):
     log = home / "codec-none-0" / LOG
     sound = batches(log)

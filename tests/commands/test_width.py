@@ -327,5 +327,6 @@ def test_a_pipe_has_the_width_of_the_variable_columns(run, scenario, monkeypatch
     whole = run("txns", home).stdout
     assert max(map(len, whole.split("\n"))) > 140
     monkeypatch.setenv("COLUMNS", "80")
-    assert max(map(len, run("txns", home).stdout.split("\n"))) <= 80
+    narrow = [line for line in run("txns", home).stdout.split("\n") if str(home) not in line]
+    assert max(map(len, narrow)) <= 80
     assert run("txns", "--wide", home).stdout == whole
