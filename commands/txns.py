@@ -33,8 +33,8 @@ MaxAge = Annotated[
     typer.Option(
         "--max-age",
         metavar="TIME",
-        help="Age from which an open transaction counts as hanging, for example 20m. "
-        "Default: 15m10s.",
+        help="Age from which an open transaction counts as hanging where nothing else shows it, "
+        "for example 20m. Default: 15m10s.",
     ),
 ]
 
@@ -56,13 +56,19 @@ def txns(
     logtool rebuilds the state of every producer from the batches, and compares it with producer
     snapshots and transaction indexes. Consumers with isolation level read_committed read up to the
     last stable offset: the first offset of the oldest open transaction, or the log end without an
-    open transaction, if all replicas have these records. The table begins with partitions that have
-    open transactions, and leaves out partitions and producers without transactions.
+    open transaction, if all replicas have these records. Where it moves by itself, because
+    coordinators end open transactions, the line also has the offset at which it then stands. The
+    table begins with partitions that have open transactions, and leaves out partitions and
+    producers without transactions.
 
-    A transaction is hanging if its first record is older than --max-age, and no coordinator's state
-    lists it. The default is 15 minutes (the default of transaction.max.timeout.ms) plus the 10
-    seconds after which a coordinator checks again: it would have aborted the transaction by then.
-    Without that state the transaction is 'unknown'. logtool uses the timestamps that clients set.
+    A transaction is hanging if no coordinator's state lists it. Whether the files are of one moment
+    is not always certain: a log dir may be copied while its broker runs, and a follower may be
+    behind. Where replication-offset-checkpoint and the metadata log of the log dir show that they
+    are, the age does not matter. Else the first record must be older than --max-age. The default is
+    15 minutes (the default of transaction.max.timeout.ms) plus the 10 seconds after which a
+    coordinator checks again: it would have aborted the transaction by then. Without the
+    coordinator's state such a transaction is 'unknown'. logtool uses the timestamps that clients
+    set.
 
     Examples:
       logtool txns --open /var/lib/kafka/data
@@ -82,8 +88,11 @@ def txns(
     Abort commands:
 
     For each hanging transaction the command prints the Kafka command that aborts it; its records
-    are then lost to read_committed consumers. For each other open transaction without a known
-    coordinator it prints the command that asks a running cluster which transactions hang.
+    are then lost to read_committed consumers. If the coordinator has committed the last transaction
+    of the producer, a marker before the hanging transaction shows whether it began after that
+    commit: nothing that was committed is lost then. If no marker shows that, and for each other
+    open transaction without a known coordinator, it prints the command that asks a running cluster
+    which transactions hang.
 
     AutoMQ:
 

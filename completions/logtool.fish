@@ -346,7 +346,7 @@ complete -c logtool -n '__fish_seen_subcommand_from txns' -l flavour -x -a 'kafk
 complete -c logtool -n '__fish_seen_subcommand_from txns' -l all -d 'Also list aborted and committed transactions, and in tables the producers without transactions.'
 complete -c logtool -n '__fish_seen_subcommand_from txns' -l open -d 'Show only partitions with open transactions, and only these transactions.'
 complete -c logtool -n '__fish_seen_subcommand_from txns' -l now -x -d 'Compute ages at TIME: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date or -2h. Default: now.'
-complete -c logtool -n '__fish_seen_subcommand_from txns' -l max-age -x -d 'Age from which an open transaction counts as hanging, for example 20m. Default: 15m10s.'
+complete -c logtool -n '__fish_seen_subcommand_from txns' -l max-age -x -d 'Age from which an open transaction counts as hanging where nothing else shows it, for example 20m. Default: 15m10s.'
 complete -c logtool -n '__fish_seen_subcommand_from txns' -l bootstrap-server -x -d 'Broker address in the printed commands; logtool itself connects to no broker.'
 complete -c logtool -n '__fish_seen_subcommand_from txns' -s j -l jobs -x -d 'Number of threads. Default: one for each processor.'
 complete -c logtool -n '__fish_seen_subcommand_from txns' -l max-rate -x -d 'Read at most SIZE per second (for example 200M), all threads together.'

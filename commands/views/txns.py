@@ -251,6 +251,10 @@ def _heading(obj: Object) -> str:
     stable = f"last stable offset {obj['last_stable_offset']}"
     if obj["pinned_by"] is not None:
         stable += f", held back by producer {obj['pinned_by']}"
+    later = obj["last_stable_offset_later"]
+    if later != obj["last_stable_offset"]:
+        where = "the log end" if later == obj["log_end_offset"] else later
+        stable += f", and moves to {where} by itself"
     parts = [
         text.extent(obj["first_offset"], obj["log_end_offset"]),
         stable,
@@ -269,6 +273,8 @@ def _finding(obj: Object, settings: OutputSettings) -> str:
 
 def _by_command(obj: Object) -> str | None:
     """Return the effect of the command of an open transaction; None without a command."""
+    if _said(obj, "may_be_committed") and obj["state"] == "hanging":
+        return "ask the cluster; save its records before you abort it"
     return "abort it" if obj["abort"] else "ask the cluster" if obj["ask"] else None
 
 

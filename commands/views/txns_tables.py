@@ -29,11 +29,13 @@ PARTITION: Final = Table("partition", "partition", (
            "the checkpoint has no row of the partition"),
     offset("last_stable_offset", "offset up to which consumers with read_committed can read once "
            "all records are replicated"),
+    offset("last_stable_offset_later", "last stable offset once the transactions that end by "
+           "themselves have ended; log_end_offset if no other is open"),
     Column("pinned_by", Kind.INT64, "id of the producer whose open transaction holds back the last "
            "stable offset", null="no transaction is open"),
     count("producers", "producers known at the end of the log", "producer_count"),
     count("open", "transactions without a marker, including hanging ones", "open_count"),
-    count("hanging", "transactions that have been open for longer than a coordinator allows",
+    count("hanging", "open transactions that no coordinator ends",
           "hanging_count"),
     count("aborted", "transactions that were aborted", "aborted_count"),
     count("committed", "transactions that were committed", "committed_count"),
@@ -84,13 +86,19 @@ _ACCOUNT = Table("account", "open transaction that was looked up in __transactio
     Column("transactional_id", Kind.STRING, "transactional id of the producer",
            null="not known", value="account.transactional_id"),
     *_entry_state("entry", _NO_ENTRY),
+    offset("after_marker", "offset of a marker before the transaction that is not older than the "
+           "last update of the entry, so that the transaction began after that of the entry",
+           "no marker shows that", "account.after_marker"),
+    Column("may_be_committed", Kind.BOOL, "whether the entry is CompleteCommit, and no marker shows "
+           "that the transaction began after that commit: an abort may lose committed records",
+           value="account.may_be_committed"),
 ), note="An open transaction according to the entries of __transaction_state.",
     made_from="logtool.txns.objects:PrintedAccount")  # fmt: skip
 TRANSACTION: Final = Table("transaction", "transaction in a partition", (
     *_IN_PLACE,
-    Column("state", Kind.STRING, "state of the transaction; hanging: open for longer than a "
-           "coordinator allows; unknown: open for as long, but the state of its coordinator was "
-           "not read or is lost", words=("open", "hanging", "unknown", "aborted", "committed"),
+    Column("state", Kind.STRING, "state of the transaction; hanging: no coordinator ends it; "
+           "unknown: open for longer than a coordinator allows, but the state of its coordinator "
+           "was not read or is lost", words=("open", "hanging", "unknown", "aborted", "committed"),
            value="one.state"),
     Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer in the first batch",
@@ -109,17 +117,19 @@ TRANSACTION: Final = Table("transaction", "transaction in a partition", (
            "stable offset",
            value="one.pins"),
     Column("abort", Kind.STRING, "command line that aborts the transaction on a broker",
-           null="the transaction is not known to hang, or no such command is known"),
+           null="the transaction is not known to hang, its records may be committed ones, or no "
+           "such command is known"),
     Column("ask", Kind.STRING, "command line that asks a running cluster whether the transaction "
            "hangs",
-           null="the transaction hangs or has ended, its coordinator will end it, or no such "
-           "command is known"),
+           null="the transaction has ended, abort has its command, its coordinator will end it, "
+           "or no such command is known"),
     Column("advice", Kind.STRING, "how the transaction ends by itself",
            null="the transaction has ended, or it is not known that a coordinator will end it"),
     Column("coordinator", Kind.OBJECT, "entry of the coordinator in __transaction_state",
            null="the transaction has ended, or __transaction_state was not read", of=_ACCOUNT),
 ), note="One transaction. An open transaction has advice (if its coordinator will end it), the "
-        "command that aborts it (if it hangs), or the command that asks a cluster about it.",
+        "command that aborts it (if it hangs), or the command that asks a cluster about it (also "
+        "if it hangs and its records may be committed ones).",
     type="transaction", made_from="logtool.txns.objects:PrintedTransaction")  # fmt: skip
 _ENTRY_PARTITION = Table("entry_partition", "partition that an entry lists", (
     Column("topic", Kind.STRING, "name of the topic"),

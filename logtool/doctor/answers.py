@@ -168,9 +168,9 @@ class OpenTransactionsAnswer:
     open: int
     """All open transactions, those that hang too."""
     hanging: int
-    """Old transactions that no coordinator ends."""
+    """Transactions that no coordinator ends."""
     unknown: int
-    """Transactions as old, whose coordinator is not here."""
+    """Old transactions whose coordinator is not here."""
     oldest: str | None
     """Topic and number of the partition of the oldest one; None if no age is known."""
     oldest_offset: int | None

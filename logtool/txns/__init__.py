@@ -3,6 +3,7 @@
 open_transactions  the transactions in the segments of a log
 coordinator        the entries of __transaction_state, by transactional id
 coordinator_logs   the logs of __transaction_state, with what they lost at their end
+evidence           what shows that a transaction hangs, or that it began after the last commit
 joining            open transactions joined with the entries of their coordinators
 findings           the findings about __transaction_state
 objects            the objects that are printed

@@ -110,6 +110,29 @@ class Account:
     """The last one of this id; None where its key is known alone, or nothing."""
     refused: bool = False
     """True if the leader of the partition refuses the marker that would end the transaction."""
+    after_marker: int | None = None
+    """Offset of a marker that shows that the transaction began after that of a complete entry."""
+
+    @property
+    def will_end(self) -> bool:
+        """Return whether its client or its coordinator ends the transaction."""
+        return self.relation is Relation.LISTED and self.entry is not None and not self.refused
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Return whether the coordinator ends the transaction even if its client does not."""
+        entry = self.entry if self.will_end else None
+        return entry is not None and (entry.is_prepared or entry.times_out_ms is not None)
+
+    @property
+    def may_be_committed(self) -> bool:
+        """Return whether an abort may lose records that the coordinator has committed.
+
+        The entry is committed, and the transaction may be the one of the entry, without a marker.
+        """
+        is_complete = self.entry is not None and self.entry.state == COMPLETE_COMMIT
+        left = self.relation is Relation.NOT_LISTED
+        return left and is_complete and self.after_marker is None
 
 
 @dataclass(slots=True)
@@ -121,6 +144,8 @@ class CoordinatorLog:
     leader_epoch: int = NONE
     """Leader epoch of the last batch."""
     end_offset: int = 0
+    high_watermark: int | None = None
+    """From replication-offset-checkpoint of the log dir."""
     newest_ms: int = NONE
     """Largest timestamp in it, by the clocks of the brokers that led it."""
     latest: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)

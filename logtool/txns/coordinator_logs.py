@@ -35,6 +35,8 @@ def read(
     )
     for log in joining.logs:
         home = homes.get(log.path.parent)
+        if home:
+            log.high_watermark = watermarks(home, []).get((TOPIC, log.number))
         listed = home and opening.try_partition(log.path, home.flavour)
         if home and isinstance(listed, Partition):
             lost, was = _lost(home, listed, log.end_offset)

@@ -2,8 +2,9 @@
 
 A transaction that an entry lists ends by itself: the coordinator aborts it after its timeout, or
 writes the markers that it has decided on, as soon as it runs. No coordinator ends a transaction
-that no entry lists. An entry may list a partition without records, which is legal: a producer adds
-a partition to a transaction before it writes the first record.
+that no entry lists: it hangs if the log dir shows that the entry is not the older one of the two,
+else if it is old. An entry may list a partition without records, which is legal: a producer adds a
+partition to a transaction before it writes the first record.
 
 A leader refuses a marker whose epoch is older than that of its producer in the partition, and the
 coordinator then gives up until it is loaded again. From transaction version 2 on the epoch goes up
@@ -25,7 +26,6 @@ from logtool.formats import control_record
 from logtool.lazy_dataclass import dataclass
 from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE, Marker, Producer
-from logtool.metadata import image
 from logtool.times import shown
 from logtool.txns import findings
 from logtool.txns.coordinator import (
@@ -40,6 +40,7 @@ from logtool.txns.coordinator import (
     TransactionalId,
     read_each,
 )
+from logtool.txns.evidence import Evidence, marker_before
 from logtool.txns.open_transactions import (
     MAX_AGE_MS,
     PartitionTransactions,
@@ -148,6 +149,7 @@ class Joining:
     """Log and transactional id of the entry of each producer id."""
     _copies: dict[TopicNumber, _Copy] = field(default_factory=dict)
     _incomplete: bool | None = None
+    _evidence: Evidence = field(default_factory=Evidence)
 
     def read(
         self, dirs: Iterable[tuple[Path, Flavour]], spend: Callable[[int], None] = lambda _: None
@@ -187,9 +189,7 @@ class Joining:
             return replace(audited, transactions=unknown)
         place = audited.topic, audited.partition
         accounted = [
-            self._accounted(one, place, audited.producers.get(one.producer_id))
-            if one.is_open
-            else one
+            self._accounted(one, place, audited) if one.is_open else one
             for one in audited.transactions
         ]
         accounted.sort(
@@ -214,14 +214,19 @@ class Joining:
         return replace(audited, transactions=accounted)
 
     def _accounted(
-        self, one: Transaction, place: TopicNumber, producer: Producer | None
+        self, one: Transaction, place: TopicNumber, audited: PartitionTransactions
     ) -> Transaction:
         account = self._account_of(one.producer_id, place)
-        listed = account.relation is Relation.LISTED
-        if listed and _refuses(producer, account.entry):
+        entry, listed = account.entry, account.relation is Relation.LISTED
+        if listed and _refuses(audited.producers.get(one.producer_id), entry):
             account, listed = replace(account, refused=True), False
         if account.relation is Relation.NOT_HERE:
             one = one.without_account
+        if account.relation is Relation.NOT_LISTED and entry:
+            account = replace(account, after_marker=marker_before(one, audited.markers, entry))
+            log = next(log for log in self.logs if log.path == entry.path)
+            if self._evidence.shows_hanging(one, audited, log, entry):
+                one = replace(one, state=TransactionState.HANGING)
         return replace(one, account=account, state=TransactionState.OPEN if listed else one.state)
 
     def _account_of(self, producer_id: int, place: TopicNumber) -> Account:
@@ -247,7 +252,7 @@ class Joining:
         if self._incomplete is None:
             here = {log.number for log in self.logs}
             self._incomplete = not all(log.is_whole for log in self.logs) or not any(
-                numbers <= here for numbers in map(_numbers, self.homes) if numbers
+                numbers <= here for numbers in map(self._evidence.numbers, self.homes) if numbers
             )
         return self._incomplete
 
@@ -358,24 +363,27 @@ def _why(account: Account) -> str:
     entry = account.entry
     if entry is None:
         return f"{account.transactional_id!r}, which had this producer id, no longer has an entry"
-    warning = ""
-    if entry.state == COMPLETE_COMMIT:
-        warning = (
-            "; its client may have got the answer that the transaction is committed: to "
-            "abort the transaction loses committed records"
+    said = ""
+    if account.may_be_committed:
+        said = (
+            "; no marker shows that the transaction began after that commit, so an abort may lose "
+            "committed records: save them first"
+        )
+    elif entry.state == COMPLETE_COMMIT:
+        said = (
+            f"; the marker at offset {account.after_marker} is not older than that commit, and the "
+            "transaction began behind it: an abort loses nothing that was committed"
         )
     return (
         f"the entry of {account.transactional_id!r} is {entry.state} with producer "
         f"{entry.producer_id}, epoch {entry.producer_epoch}, and does not list this partition"
-        f"{warning}"
+        f"{said}"
     )
 
 
 def advice(account: Account | None, now_ms: int) -> str | None:
     """Return a line on how an open transaction ends without intervention; None if it does not."""
-    if account is None or account.relation is not Relation.LISTED or account.entry is None:
-        return None
-    if account.refused:
+    if account is None or account.entry is None or not account.will_end:
         return None
     return advice_on(account.entry, now_ms)
 
@@ -409,14 +417,3 @@ def _ends(marker: Marker, entry: TransactionalId) -> bool:
         behind in _MARKER_EPOCHS_V2 if entry.transaction_version >= _VERSION_2 else behind == 0
     )
     return possible and entry.started_ms is not None and marker.timestamp >= entry.started_ms
-
-
-def _numbers(home: Path) -> set[int]:
-    """Return the partitions of the topic that the metadata of a log dir has; none if unknown."""
-    try:
-        known = image.read(home)
-    except UnreadableError:
-        return set()
-    if known.damage is not None:
-        return set()
-    return set(known.partitions.get(known.topics.get(TOPIC, ""), ()))

@@ -80,19 +80,29 @@ class PrintedTransaction:
 
     @property
     def abort(self) -> str | None:
-        """Return the command that aborts it; None where it is not known to hang."""
+        """Return the command that aborts it; None where that may lose committed records.
+
+        None too where the transaction is not known to hang.
+        """
         place = self._place
-        if self.one.state is not TransactionState.HANGING or place is None or self.advice:
+        if not self._is_to_abort or place is None or self.advice:
             return None
         return abort_command(self.moment.bootstrap, *place, self.one.first_offset)
 
     @property
     def ask(self) -> str | None:
         """Return the command that asks a cluster if it hangs; None where the files answer that."""
-        hangs, place = self.one.state is TransactionState.HANGING, self._place
-        if not self.one.is_open or hangs or place is None or self.advice:
+        place = self._place
+        if not self.one.is_open or self._is_to_abort or place is None or self.advice:
             return None
         return ask_command(self.moment.bootstrap, *place)
+
+    @property
+    def _is_to_abort(self) -> bool:
+        """Return whether the transaction hangs, and has no record that is known as committed."""
+        account = self.one.account
+        hangs = self.one.state is TransactionState.HANGING
+        return hangs and not (account and account.may_be_committed)
 
     @property
     def _place(self) -> tuple[str, int] | None:

@@ -43,9 +43,9 @@ class TransactionState(StrEnum):
 
     OPEN = "open"
     HANGING = "hanging"
-    """Open for longer than any coordinator leaves it."""
+    """Open, and no coordinator ends it: the log dir shows that, or its age does."""
     UNKNOWN = "unknown"
-    """Open for as long, but the state of its coordinator was not read or is lost."""
+    """Open for longer than any coordinator leaves it, but that state was not read or is lost."""
     ABORTED = "aborted"
     COMMITTED = "committed"
 
@@ -152,9 +152,20 @@ class PartitionTransactions:
     @property
     def last_stable_offset(self) -> int:
         """Return how far read_committed consumers get once everything is replicated."""
-        pinned = min(
-            (transaction.first_offset for transaction in self.open), default=self.end_offset
+        return self._stable_offset(self.open)
+
+    @property
+    def last_stable_offset_later(self) -> int:
+        """Return the same once the transactions that end by themselves have ended.
+
+        Their markers, which the log does not have yet, are not counted.
+        """
+        return self._stable_offset(
+            [one for one in self.open if not (one.account and one.account.ends_by_itself)]
         )
+
+    def _stable_offset(self, still_open: Sequence[Transaction]) -> int:
+        pinned = min((one.first_offset for one in still_open), default=self.end_offset)
         return max(pinned, self.start_offset)
 
 

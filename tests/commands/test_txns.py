@@ -5,7 +5,7 @@ import os
 import pytest
 from answers import last_line, numbers
 from damage import copied, damage_file, flip
-from transaction_state import FIRST
+from transaction_state import FIRST, entry, write
 from verification import set_offsets
 
 from logtool.formats import producer_snapshot
@@ -232,6 +232,39 @@ def test_a_log_dir_shows_the_entries_of_the_coordinators(run, log_dir):
     assert [row["transactional_id"] for row in rows if row["type"] == "transaction"] == (
         ["fixture-open-0", "fixture-open-1", "fixture-open-0", "fixture-open-1"]
     )
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["after-the-commit", "maybe-committed"])
+def test_the_command_to_abort_is_printed_where_nothing_committed_is_lost(run, copy_of, is_known):
+    home = copy_of("4.3.1/killed")
+    (home / "recovery-point-offset-checkpoint").unlink()
+    # A marker in front of the transaction is newer than the commit, or none is.
+    updated = 1_795_224_772_400 - (3_600_000 if is_known else 0)
+    made = entry("a", "CompleteCommit", 1009, transactionLastUpdateTimestampMs=updated)
+    for number in (0, 1):
+        write(home, *(() if number else [made]), number=number)
+    ends = {("__transaction_state", 0): 1, ("__transaction_state", 1): 0}
+    set_offsets(home / "replication-offset-checkpoint", ends)
+    given = ["--now", 1_795_224_773_400, "--topic", "tx.mixed", home]
+    found = run("txns", "-f", "ndjson", *given)
+    assert found.status == 1
+    one = next(each for each in found.of_type("transaction") if each["producer_id"] == 1009)
+    assert (one["state"], one["coordinator"]["may_be_committed"]) == ("hanging", not is_known)
+    abort = [*COMMAND[:3], "abort", *COMMAND[4:], "--start-offset", "336"]
+    command = one["abort" if is_known else "ask"].split()
+    assert command == (abort if is_known else COMMAND)
+    assert one["ask" if is_known else "abort"] is None
+    (finding,) = (each for each in found.of_type("finding") if each["first_offset"] == 336)
+    assert finding["code"] == "transaction-state/abandoned"
+    table = run("txns", *given)
+    assert (" abort --topic tx.mixed " in table.stdout) is is_known
+
+
+def test_a_partition_has_the_offset_to_which_it_moves_by_itself(run, log_dir):
+    parts = run("txns", "-f", "ndjson", "--open", log_dir).of_type("partition")
+    assert all(one["last_stable_offset_later"] == one["log_end_offset"] for one in parts)
+    (alone,) = run("txns", "-f", "ndjson", log_dir / "tx.mixed-0").of_type("partition")
+    assert (alone["last_stable_offset"], alone["last_stable_offset_later"]) == (336, 2003)
 
 
 def test_a_damaged_coordinator_log_makes_the_status_1(run, copy_of):
