@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from broker.command import objects, of_type, run
-from broker.kafka import Broker
+from broker import protocol
+from broker.command import Object, objects, of_type, run
+from broker.kafka import Broker, run_tool
 from broker.topics import Topic
+
+from logtool.formats import record_batch
+from logtool.formats.record import Record, encode
 
 pytestmark = pytest.mark.broker
 
@@ -63,3 +68,67 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     # The coordinator knows the transaction and aborts it at its next start.
     for path in (log_dir, folder):
         assert run(*later, path).returncode == 0
+
+
+LATE = Topic("tx-late", "a batch comes after the commit of its transaction")
+# As before 4.0: a leader accepts batches that the coordinator does not know.
+UNVERIFIED = {
+    "transaction.partition.verification.enable": "false",
+    "replica.high.watermark.checkpoint.interval.ms": "200",
+}
+
+
+def test_a_batch_behind_the_commit_of_its_transaction_hangs_at_once(
+    broker: Broker, log_dir: Path
+) -> None:
+    # Imported here: without confluent-kafka these tests are skipped.
+    from broker import workloads
+
+    broker.extra_config.update(UNVERIFIED)
+    broker.start()
+    workloads.create_topics(broker.bootstrap, broker.version, [LATE])
+    left = workloads.transactional(broker.bootstrap, "left")
+    left.producer.begin_transaction()
+    left.batches(LATE.name, workloads.messages("left", 10, workloads.now_ms()), (10,))
+    done = workloads.transactional(broker.bootstrap, "done")
+    done.producer.begin_transaction()
+    done.batches(LATE.name, workloads.messages("done", 10, workloads.now_ms()), (10,))
+    done.producer.commit_transaction(30)
+    (before,) = of_type(objects("txns", "--all", "--topic", LATE.name, log_dir), "partition")
+    entries = of_type(objects("txns", "--all", log_dir), "coordinator")
+    (entry,) = (one for one in entries if one["transactional_id"] == "done")
+    protocol.produce(broker.bootstrap, LATE.name, "done", batch_behind(entry, sequence=10))
+
+    def found() -> list[Object]:
+        items = objects("txns", "--open", log_dir, statuses=(0, 1))
+        return [one for one in of_type(items, "transaction") if one["state"] == "hanging"]
+
+    workloads.wait_for(lambda: bool(found()), 20, "the high watermarks to show that it hangs")
+    broker.kill()
+    (partition,) = of_type(objects("txns", "--open", log_dir, statuses=(1,)), "partition")
+    (hanging,) = found()
+    assert hanging["first_offset"] == before["log_end_offset"] == 21
+    assert hanging["coordinator"]["after_marker"] == 20
+    assert (partition["last_stable_offset"], partition["last_stable_offset_later"]) == (0, 21)
+    broker.start()
+    words = shlex.split(str(hanging["abort"]))[3:]
+    tool = "org.apache.kafka.tools.TransactionsCommand"
+    run_tool(broker.version, tool, "--bootstrap-server", broker.bootstrap, *words)
+    broker.stop()
+    items = objects("txns", "--all", "--topic", LATE.name, log_dir)
+    ended = {one["first_offset"]: one["state"] for one in of_type(items, "transaction")}
+    assert ended == {0: "open", 10: "committed", 21: "aborted"}
+
+
+def batch_behind(entry: Object, *, sequence: int) -> bytes:
+    """Return a batch of the producer of an entry, of now: its age does not show that it hangs."""
+    from broker import workloads
+
+    now = workloads.now_ms()
+    return record_batch.encode(
+        encode([Record(offset_delta=0, key=b"a", value=b"record")]),
+        base_offset=0, last_offset_delta=0, record_count=1,
+        attributes=record_batch.TRANSACTIONAL, base_timestamp=now, max_timestamp=now,
+        producer_id=entry["producer_id"],
+        producer_epoch=entry["producer_epoch"], base_sequence=sequence,
+    )  # fmt: skip
