@@ -208,7 +208,7 @@ def _next_lines(commands: list[str]) -> Iterator[str]:
         yield f"  and {len(commands) - MOST_NEXT} more, see --format json"
 
 
-_FROM_A_COPY = " from a copy on another broker"
+_FROM_A_COPY = " from a copy on another broker or in a backup"
 _HOW = {
     Remedy.RECOVER: " without loss",
     Remedy.CHECKPOINT: " in checkpoint files",

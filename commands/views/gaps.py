@@ -178,7 +178,10 @@ class GapPrinter(Printer[Result]):
         yield from self._further.last_lines()
         style = "error" if summary.to_do else "good" if summary.complete else "warning"
         if self._fill:
-            yield f"to take what is lost from a copy on another broker: {self._fill}", None
+            yield (
+                f"to take what is lost from a copy on another broker or in a backup: {self._fill}",
+                None,
+            )
         if self._unknown_ends:
             logs = text.count(self._unknown_ends, "log")
             yield f"no checkpoint shows where {logs} ended: a lost end would not be found", None

@@ -296,7 +296,10 @@ class PlanPrinter(ActionPrinter):
         losing = self._losing
         for end, found in (
             ("to recover what no broker loads", mending.cut(self._forecasts)),
-            ("to take what is lost from a copy on another broker", mending.fill(losing)),
+            (
+                "to take what is lost from a copy on another broker or in a backup",
+                mending.fill(losing),
+            ),
             (self._accepting(), mending.accept(losing, self._report.inputs)),
         ):
             if found:
