@@ -1,4 +1,4 @@
-"""What shows that a transaction hangs whatever its age, and that it began after the last commit."""
+"""Evidence that a transaction hangs at any age, and that it began after the last commit."""
 
 from pathlib import Path
 
