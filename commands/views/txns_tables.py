@@ -90,7 +90,8 @@ _ACCOUNT = Table("account", "open transaction that was looked up in __transactio
            "last update of the entry, so that the transaction began after that of the entry",
            "no marker shows that", "account.after_marker"),
     Column("may_be_committed", Kind.BOOL, "whether the entry is CompleteCommit, and no marker "
-           "shows that the transaction began after that commit: an abort may lose committed records",
+           "shows that the transaction began after that commit, so that an abort may lose "
+           "committed records",
            value="account.may_be_committed"),
 ), note="An open transaction according to the entries of __transaction_state.",
     made_from="logtool.txns.objects:PrintedAccount")  # fmt: skip
