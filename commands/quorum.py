@@ -44,7 +44,8 @@ class Ordered:
             "--accept-loss",
             metavar="TOPIC-PARTITION",
             help="Accept that this partition has no replica after the change, or that its "
-            "directory becomes a stray; repeatable.",
+            "directory becomes a stray; __cluster_metadata-0: accept that changes which another "
+            "given copy has are lost; repeatable.",
         ),
     ] = None
     undo_dir: options.UndoDir = None
@@ -69,6 +70,8 @@ def quorum(
     From all copies it derives the offset that a majority of the voters had, the first batch in
     which two copies differ (by CRC and leader epoch), the copy to keep (the highest last epoch,
     then the longest log, as in a Raft election), and the records that are lost with this choice.
+    If that is the copy of a broker, which cannot be elected, the command prints how to give it to a
+    controller: a node that votes, or that the metadata log registers as a controller.
 
     Examples:
       logtool quorum /mnt/c1/kraft /mnt/c2/kraft /mnt/c3/kraft
@@ -79,22 +82,27 @@ def quorum(
     Voters and committed records:
 
     The voters come from the last VotersRecord in the log or snapshot; in a static quorum
-    (kraft.version 0), from quorum-state, or from controller.quorum.voters in --broker-config. The
-    committed offset is not on any disk. If the nodes of the missing copies were a majority, the
-    command reports that records may be committed that no copy here contains.
+    (kraft.version 0), from the newest quorum-state, or from controller.quorum.voters in
+    --broker-config. The committed offset is not on any disk. If the nodes of the missing copies
+    were a majority, the command reports that records may be committed that no copy here contains.
 
     Changing the voters:
 
-    With --voters, the command prints how to give the copy to keep these voters, or the same voters
-    at other addresses; with --apply, it does so. It adds a segment with one VotersRecord in a new
-    leader epoch at the end of the log, and removes the last election from quorum-state. A single
-    voter then elects itself. In a static quorum, it writes only quorum-state; you also have to
-    change controller.quorum.voters. Start the node with this copy first.
+    With --voters, the command keeps the furthest copy of these nodes, and prints how to give it
+    these voters, or the same voters at other addresses; with --apply, it does so. Give the log dirs
+    of the brokers too: the command then names the changes of the metadata that are lost because
+    another copy is further, and the partition dirs that become strays.
 
-    The command refuses if a partition would have no replica left, or if a partition dir next to a
-    given copy would become a stray because the copy to keep does not have the partition (see
-    --accept-loss). It also refuses if the copy to keep is damaged or does not belong to a voter. An
-    unfinished append at the end is no damage: the change cuts it off.
+    The change adds a segment with one VotersRecord in a new leader epoch at the end of the log, and
+    removes the last election from quorum-state. A single voter then elects itself. In a static
+    quorum, it writes only quorum-state; you also have to change controller.quorum.voters. Start the
+    node with this copy first.
+
+    The command refuses if a partition would have no replica left, if a partition dir next to a
+    given copy would become a stray because the copy to keep does not have the partition, or if
+    changes are lost that another given copy has (see --accept-loss). It also refuses if the copy to
+    keep is damaged or does not belong to a voter. An unfinished append at the end is no damage: the
+    change cuts it off.
 
     Voters that were removed must never start again on their old directories: together they may be a
     majority that does not know of this change. Format their directories with 'kafka-storage.sh

@@ -7,6 +7,7 @@ from pathlib import Path
 import metadata_records
 
 from logtool.formats import control_record, record, record_batch
+from logtool.formats.messages import codec, schema
 from logtool.formats.record_batch import CONTROL
 from logtool.metadata.image import DIRECTORY
 from logtool.quorum.voters import Endpoint, Voter, to_record
@@ -64,6 +65,23 @@ def data(base_offset: int, *values: bytes, epoch: int = 1) -> bytes:
     header = bytearray(batch)
     header[12:16] = epoch.to_bytes(4, "big")  # is not covered by the CRC
     return bytes(header)
+
+
+def registration(node: int, role: str = "broker") -> bytes:
+    """Return the record that registers a broker or a controller."""
+    message = schema.table("cluster_metadata").named(f"Register{role.title()}Record")
+    fields = {f"{role}Id": node, "incarnationId": CLUSTER, "endPoints": [], "features": []}
+    more = {"brokerEpoch": 5, "rack": None} if role == "broker" else {}
+    return metadata_records.framed(message.type, 0)[:-1] + codec.encode(message, 0, fields | more)
+
+
+STATIC: dict[str, object] = {"data_version": 0, "clusterId": "", "appliedOffset": 0}
+"""The further content of quorum-state in a static quorum; its voters are those of `static`."""
+
+
+def static(*voters: int, epoch: int = 1) -> dict[str, object]:
+    """Return the content of quorum-state in a static quorum."""
+    return STATIC | {"leaderEpoch": epoch, "currentVoters": [{"voterId": one} for one in voters]}
 
 
 NO_OP = metadata_records.framed(20, 0)

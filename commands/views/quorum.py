@@ -186,7 +186,10 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
             command = " ".join([self._job.order.command, "--apply", *accepted])
             yield f"to accept the loss: {command}", None
         elif rewrite and rewrite.actions:
-            yield f"{count}: nothing was written; add --apply to do it", "warning"
+            first = (
+                "first look at the copies of the brokers, or " if found.brokers_not_given else ""
+            )
+            yield f"{count}: nothing was written; {first}add --apply to do it", "warning"
         else:
             yield f"{count}: the voters are already these; nothing to change", "good"
 
@@ -205,8 +208,23 @@ def _rewrite(obj: Object) -> Iterator[str]:
             f"{count} will have no leader until an unclean election: every in-sync replica is on a "
             "removed node"
         )
+    if obj["lost_changes"]:
+        yield from _changes(obj["lost_changes"])
     for key, value in obj["settings"].items():
         yield f"set on every node: {key}={text.escape(value)}"
+
+
+def _changes(changes: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lost changes kind by kind."""
+    outcomes = {"removed": "disappears", "added": "comes back", "changed": "gets an earlier state"}
+    yield f"LOST with this choice: {text.count(len(changes), 'change')} of the metadata"
+    groups: dict[str, list[str]] = {}
+    for one in changes:
+        groups.setdefault(f"{one['kind']} {outcomes[one['difference']]}", []).append(one["name"])
+    for what, names in groups.items():
+        named = ", ".join(map(text.escape, names[:_MOST_NAMED]))
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        yield f"  {what}: {named}{more}"
 
 
 def _action(obj: Object) -> str:
@@ -277,10 +295,7 @@ def _quorum(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> Itera
     elif is_compared:
         yield "the copies do not contradict each other"
     end, epoch = obj["keep_end_offset"], obj["keep_epoch"]
-    yield (
-        f"keep the copy of {text.escape(obj['keep'])}, as Raft would elect it: last epoch {epoch}, "
-        f"log end {end}"
-    )
+    yield (f"keep the copy of {text.escape(obj['keep'])}: last epoch {epoch}, log end {end}")
     yield from _lost(obj) if is_compared else ()
     if obj["strays"]:
         yield terminal.paint_stdout(_strays(obj["strays"]), "error", settings.color)
@@ -288,15 +303,40 @@ def _quorum(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> Itera
         line = (
             f"NO VOTER has what {text.escape(obj['keep'])} has, which does not vote: the voters "
             "lost it or were restored. A broker that runs cannot go on, and one that starts cuts "
-            "it. To keep it, stop all nodes, and give a voter the metadata log of "
-            f"{text.escape(obj['keep'])}"
+            "it"
         )
         yield terminal.paint_stdout(line, "error", settings.color)
     if obj["unknown"]:
         yield terminal.paint_stdout(text.escape(obj["unknown"]), "warning", settings.color)
-    if obj["command"] and not is_ordered:
+    if obj["brokers_not_given"]:
+        named = ", ".join(map(str, obj["brokers_not_given"]))
+        line = (
+            f"the brokers {named} may have newer records than these copies: give their log dirs "
+            "too, then logtool names the changes that are lost and the dirs that become strays"
+        )
+        yield terminal.paint_stdout(line, "warning", settings.color)
+    if not is_ordered:
+        yield from _commands(obj)
+
+
+def _commands(obj: Object) -> Iterator[str]:
+    if obj["copying"]:
+        yield (
+            f"node {text.escape(obj['keep'])} has no vote and is not registered as a controller: "
+            "it cannot be elected. To keep its copy, stop all nodes and give it to a controller, "
+            "which keeps its own meta.properties and quorum-state; its old metadata log stays in a "
+            "directory of another name:"
+        )
+        yield f"  {obj['copying']}"
+    if obj["command"]:
         yield "find the missing copies; if they are lost, give the copy to keep other voters:"
         yield f"  {obj['command']}"
+    elif obj["voters"] is not None and obj["majority_offset"] is None:
+        yield (
+            "find the missing copies: no copy given here is that of a node that can be a "
+            "controller. If all are lost, give a node of this copy the role controller "
+            "(process.roles), and name it with --voters"
+        )
 
 
 def _agreement(obj: Object) -> Iterator[str]:
@@ -331,14 +371,14 @@ def _batch(batch: dict[str, Any] | None) -> str:
 
 
 def _strays(strays: list[dict[str, Any]]) -> str:
-    names = [f"{one['topic']}-{one['partition']}" for one in strays]
+    names = list(dict.fromkeys(f"{one['topic']}-{one['partition']}" for one in strays))
     named = ", ".join(map(text.escape, names[:_MOST_NAMED]))
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     deleted = any(one["action"] == "delete" for one in strays)
     outcome = "are DELETED" if deleted else "get names that end in -stray"
     return (
-        f"{text.count(len(names), 'partition dir')} become strays at a start with this copy, which "
-        f"does not have them, and {outcome}: {named}{more}"
+        f"{text.count(len(strays), 'partition dir')} become strays at a start with this copy, "
+        f"which does not have them, and {outcome}: {named}{more}"
     )
 
 

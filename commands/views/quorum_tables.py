@@ -112,7 +112,8 @@ QUORUM: Final = Table("quorum", "run", (
     Column("diverging", Kind.OBJECT, "the two copies that diverge at that offset", null=
            "no two copies diverge",
            value="diverges", of=PAIR),
-    Column("keep", Kind.STRING, "name of the copy to keep: the copy that Raft would elect",
+    Column("keep", Kind.STRING, "name of the copy to keep: the one with the highest last epoch and "
+           "then the longest log; with --voters, of those of the new voters",
            value="keep.label"),
     Column("keep_path", Kind.PATH, "the directory of the copy to keep", value="keep.path"),
     Column("keep_epoch", Kind.INT32, "leader epoch of the last batch of the copy to keep",
@@ -127,11 +128,24 @@ QUORUM: Final = Table("quorum", "run", (
            "voter has: the voters were restored, or lost data"),
     Column("unknown", Kind.STRING, "sentence about facts that are not known because copies "
            "are missing", null="nothing"),
+    Column("brokers_not_given", Kind.NUMBERS, "node ids of the brokers whose copies were not given "
+           "and may have newer records; empty if the given copies have every committed record"),
+    Column("copying", Kind.STRING, "command that first gives the copy to keep, which is that of a "
+           "broker, to a controller; quoted for a shell",
+           null="a controller has the copy to keep, no controller needs it, or none is given"),
     Column("command", Kind.STRING, "command that gives the copy to keep the voters that are left; "
            "HOST:PORT stands for an address that no file has",
-           null="a majority of the voters has a copy, or the voters are not known"),
+           null="a majority of the voters has a copy, the voters are not known, or no copy is that "
+           "of a node that can be a controller"),
 ), note="The result for all copies together.", type="quorum",
     made_from="logtool.quorum.verdict:Quorum")  # fmt: skip
+_CHANGE = Table("change", "change of the metadata that is lost", (
+    Column("kind", Kind.STRING, "kind of the entity, as in metadata diff", value="entity.kind"),
+    Column("name", Kind.STRING, "name of the entity", value="entity.name"),
+    Column("difference", Kind.STRING, "whether the entity disappears, comes back, or gets an "
+           "earlier state", value="word", words=("removed", "added", "changed")),
+), note="An entity that differs between the furthest of the given copies and the copy to keep.",
+    made_from="logtool.metadata.difference:Difference")  # fmt: skip
 REWRITE: Final = Table("rewrite", "change of the voters", (
     Column("copy", Kind.STRING, "name of the copy to keep", value="copy.label"),
     Column("path", Kind.PATH, "the directory of the copy to keep", value="copy.path"),
@@ -143,8 +157,10 @@ REWRITE: Final = Table("rewrite", "change of the voters", (
            "the quorum is static"),
     Column("unclean_partitions", Kind.INT64, "partitions without an in-sync replica; only an "
            "unclean election can give them a leader", "count", value="unclean"),
-    Column("unaccepted", Kind.STRINGS, "partitions that become strays and that no --accept-loss "
-           "names", value="unaccepted_names"),
+    Column("lost_changes", Kind.OBJECT, "changes that another given copy has and the copy to keep "
+           "lacks", of=_CHANGE, many=True),
+    Column("unaccepted", Kind.STRINGS, "partitions that become strays, and __cluster_metadata-0 if "
+           "changes are lost, that no --accept-loss names", value="unaccepted_names"),
     Column("settings", Kind.SETTINGS, "settings that the configuration files of all nodes must "
            "have, by key"),
 ), note="The change that --voters makes to the copy to keep; action objects follow if the change "

@@ -30,7 +30,8 @@ from logtool.log.inputs import NodeDir, PathKind
 from logtool.log.partition_claims import end_claims
 from logtool.log.records import one_batch
 from logtool.log.selection import Selection
-from logtool.metadata.image import DIRECTORY
+from logtool.metadata import image as metadata_image
+from logtool.metadata.image import DIRECTORY, MetadataImage
 from logtool.quorum import voters
 from logtool.quorum.voters import Voter
 from logtool.running.run import Run
@@ -198,6 +199,11 @@ class MetadataCopy:
         end = min(self.log_end, int(self.usable.last_offset[-1]) + 1 if len(self.usable) else 0)
         start = snapshot.end_offset if snapshot else 0
         return (one for one in self.changes if start <= one[0] < end)
+
+    @cached_property
+    def image(self) -> MetadataImage:
+        """Return the image of this copy; UnreadableError if it cannot be read."""
+        return metadata_image.read(self.path)
 
     @property
     def role(self) -> str | None:

@@ -25,7 +25,8 @@ from logtool.formats.record_batch import CONTROL
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
 from logtool.log.file import File
-from logtool.metadata import image as metadata_image
+from logtool.metadata.difference import Difference, differences
+from logtool.metadata.entities import EntityView
 from logtool.metadata.image import MetadataImage
 from logtool.quorum.copy import MetadataCopy
 from logtool.quorum.verdict import Quorum
@@ -34,6 +35,7 @@ from logtool.quorum.voters import Endpoint, Voter, to_record
 _LARGEST_EPOCH = 2**31 - 1
 _NO_NODE = -1
 _MOST_NAMED = 5
+_METADATA: TopicPartition = (CLUSTER_METADATA, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,11 @@ class Rewrite:
     them back."""
     actions: tuple[Action, ...]
     """Changes to files; empty if the copy has these voters already."""
+    lost_changes: tuple[Difference, ...] = ()
+    """Differences that the nodes see if the furthest copy knows more than the one to keep."""
     unaccepted: tuple[TopicPartition, ...] = ()
-    """Partitions with a dir that becomes a stray, for which this loss was not accepted."""
+    """Partitions with a dir that becomes a stray, and the metadata log if changes are lost, for
+    which this loss was not accepted."""
 
     @property
     def log_dir(self) -> Path:
@@ -86,14 +91,14 @@ def plan(
     """Return the changes that give these voters to the copy to keep; RefusedError if unsafe.
 
     `accepted` are the partitions that may be left without a replica, or whose dirs may become
-    strays.
+    strays; the metadata log is among them if changes may be lost.
     """
     copy = quorum.keep
     _check_copy(quorum)
     wanted = _dynamic(quorum, voters) if copy.kraft_version > 0 else _static(copy, voters)
     before = {voter.node for voter in quorum.voters or ()}
     gone = tuple(sorted(before - {voter.node for voter in wanted}))
-    image = metadata_image.read(copy.path)
+    image = copy.image
     if image.damage:
         raise RefusedError(
             f"{copy.path}: the partitions that would be lost are not known: {image.damage}"
@@ -118,17 +123,35 @@ def plan(
     )
     if _is_so_already(copy, wanted):
         return rewrite
-    unaccepted = sorted({one.key for one in quorum.strays} - accepted)
-    return replace(rewrite, actions=tuple(_actions(rewrite)), unaccepted=tuple(unaccepted))
+    lost_changes: tuple[Difference, ...] = ()
+    if quorum.furthest is not copy:
+        lost_changes = tuple(differences(quorum.furthest.image, image, EntityView(), ()))
+    lost = {one.key for one in quorum.strays} | ({_METADATA} if lost_changes else set())
+    return replace(
+        rewrite,
+        actions=tuple(_actions(rewrite)),
+        lost_changes=lost_changes,
+        unaccepted=tuple(sorted(lost - accepted)),
+    )
 
 
-def check_strays(rewrite: Rewrite) -> None:
-    """Raise RefusedError if a partition dir becomes a stray without consent."""
-    if left := rewrite.unaccepted:
+def check_losses(rewrite: Rewrite) -> None:
+    """Raise RefusedError if a dir becomes a stray, or a change is lost, without consent."""
+    left = [one for one in rewrite.unaccepted if one != _METADATA]
+    texts = []
+    if left:
+        texts.append(
+            f"{wording.count(len(left), 'partition')} would become strays at the start, because "
+            f"this metadata log does not have them: {_named(left)}"
+        )
+    if _METADATA in rewrite.unaccepted:
+        count = wording.count(len(rewrite.lost_changes), "change")
+        texts.append(f"{count} of the metadata that another given copy has would be lost")
+    if texts:
         raise RefusedError(
-            f"{rewrite.copy.path}: {wording.count(len(left), 'partition')} would become strays at "
-            f"the start, because this metadata log does not have them: {_named(left)}; keep a copy "
-            "that has them, or accept each with --accept-loss TOPIC-PARTITION"
+            f"{rewrite.copy.path}: {'; '.join(texts)}; keep a copy that has them ('logtool quorum' "
+            "without --voters names it), or accept each with --accept-loss TOPIC-PARTITION "
+            f"({CLUSTER_METADATA}-0 for the changes)"
         )
 
 
@@ -225,8 +248,8 @@ def _check_is_voter(copy: MetadataCopy, keys: Sequence[tuple[int, str | None]]) 
     whose = f"node {copy.node}, directory {copy.directory_id}"
     raise RefusedError(
         f"{copy.path}: the copy to keep belongs to {whose}, which is not in --voters; "
-        "copy this directory to a voter, or give only the copies of voters and accept "
-        "fewer records"
+        "give the log dir of a voter, or first copy this metadata log to a voter: 'logtool quorum' "
+        "without --voters prints how"
     )
 
 

@@ -13,7 +13,7 @@ from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log.inputs import NodeDir
 from logtool.quorum.copy import MetadataCopy, read
-from logtool.quorum.rewrite import Rewrite, check_strays, plan
+from logtool.quorum.rewrite import Rewrite, check_losses, plan
 from logtool.quorum.strays import strays_with
 from logtool.quorum.verdict import Quorum, judge
 from logtool.quorum.voters import Voter
@@ -31,7 +31,8 @@ class Order:
     voters: tuple[Voter, ...]
     apply: bool
     accepted: Set[TopicPartition]
-    """Partitions that may be left without a replica, or whose dirs may become strays."""
+    """Partitions that may be left without a replica, or whose dirs may become strays; with the
+    metadata log, changes of it may be lost."""
     undo_dir: Path | None
     command: str
     """Command line of this run, for anyone who finds the undo directory."""
@@ -109,7 +110,7 @@ class Inquiry:
             if len(copies) < len(found.copies) or again.keep.path != found.keep.path:
                 raise RefusedError(f"{found.keep.path}: the copies changed while logtool read them")
             rewrite = plan(again, order.voters, order.accepted)
-            check_strays(rewrite)
+            check_losses(rewrite)
             yield rewrite
             changes = [action.change for action in rewrite.actions if action.change]
             if changes:

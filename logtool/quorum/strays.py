@@ -12,7 +12,6 @@ from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.inputs import PathKind
-from logtool.metadata import image as metadata_image
 from logtool.node.identity import identify, topic_id_of
 from logtool.node.node import Node
 from logtool.quorum.copy import MetadataCopy
@@ -42,7 +41,7 @@ def strays_with(keep: MetadataCopy, copies: Sequence[MetadataCopy]) -> Iterator[
 
     UnreadableError if a log dir or the metadata log cannot be read.
     """
-    image = metadata_image.read(keep.path)
+    image = keep.image
     for copy in copies:
         home = copy.path.parent
         if inputs.kind_of(home) is not PathKind.LOG_DIR:

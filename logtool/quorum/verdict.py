@@ -3,19 +3,25 @@
 Raft elects the voter with the highest last epoch, and of those the one with the longest log. A
 record is committed once a majority of the voters has it in their logs; no disk has the offset up to
 which that is so. The end of a snapshot was committed, because controllers write snapshots of
-nothing else. Source: ``KafkaRaftClient``, ``LeaderState.maybeUpdateHighWatermark``,
+nothing else. A broker has a copy too, which may be longer than that of a controller, but no vote:
+its copy never leads, and is cut to that of the controller. Only a controller can have it in place
+of its own. Source: ``KafkaRaftClient``, ``LeaderState.maybeUpdateHighWatermark``,
 ``OffsetAndEpoch`` (Kafka 3.9, 4.3).
 """
 
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
 from logtool.copies.compare import compare
 from logtool.copies.pair import CopyPair
 from logtool.disk import shell
+from logtool.errors import UnreadableError
 from logtool.formats import wording
+from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.quorum.copy import MetadataCopy
 from logtool.quorum.strays import StrayDir
@@ -39,11 +45,14 @@ class Quorum:
 
     copies: tuple[MetadataCopy, ...]
     pairs: tuple[CopyPair, ...]
-    keep: MetadataCopy
+    furthest: MetadataCopy
     """The copy with the highest last epoch, and of those the longest; a copy that lacks offsets
     only if all copies do."""
+    keep: MetadataCopy
+    """The furthest copy; with voters that are wanted, the furthest of theirs."""
     voters: tuple[Voter, ...] | None
-    """Voters by the kept copy or the configuration; None if neither has voters."""
+    """Voters by the kept copy, the newest quorum-state, or the configuration; None if none has
+    voters."""
     voters_from: str | None
     missing: tuple[Voter, ...]
     """Voters without a copy among those given."""
@@ -132,14 +141,56 @@ class Quorum:
             f"{self.keep.log_end - 1}"
         )
 
+    def _can_lead(self, copy: MetadataCopy) -> bool:
+        """Return whether the node of a copy can be a controller.
+
+        It can if it votes, or if the copy to keep registers it as a controller
+        (RegisterControllerRecord).
+        """
+        if any(is_of(copy, voter) for voter in self.voters or ()):
+            return True
+        with suppress(UnreadableError):
+            return copy.node in self.keep.image.controllers
+        return False
+
+    @property
+    def heir(self) -> MetadataCopy | None:
+        """Return the copy to keep, or the one whose node has to start from it in its place.
+
+        That is the furthest copy of a node that can be a controller, if the copy to keep is that of
+        a broker. None without such a node.
+        """
+        if self._can_lead(self.keep):
+            return self.keep
+        able = [one for one in self.copies if self._can_lead(one)]
+        return max(able, key=lambda one: (one.is_whole, one.position), default=None)
+
+    @property
+    def copying(self) -> str | None:
+        """Return the command that gives the copy to keep to a controller, which lacks its end.
+
+        The controller keeps its meta.properties and its quorum-state, which holds its vote. None if
+        the copy to keep is that of a controller, if no controller needs it, or without one.
+        """
+        needed = self.majority_offset is None or self.voters_are_behind
+        heir = self.heir if self.voters is not None and needed else None
+        if heir is None or heir is self.keep:
+            return None
+        # The name of a partition would make the current directory look like a log dir.
+        state, away = FileKind.QUORUM_STATE.value, Path(f"node-{heir.node}.metadata-log")
+        new = shell.path(heir.path / state)
+        own = f"cp -a {shell.path(away / state)} {new}" if heir.state else f"rm -f {new}"
+        log = shell.path(heir.path)
+        return f"mv {log} {shell.path(away)} && cp -a {shell.path(self.keep.path)} {log} && {own}"
+
     @property
     def command(self) -> str | None:
         """Return the command that gives the copy to keep the voters whose copies were given.
 
         HOST:PORT stands for an address that no file has. None if a majority of the voters has a
-        copy, or if the voters are not known.
+        copy, if the voters are not known, or if no copy is that of a node that can be a controller.
         """
-        if self.voters is None or self.majority_offset is not None:
+        if self.voters is None or self.majority_offset is not None or self.heir is None:
             return None
         lost = set(self.missing)
         ends = {
@@ -147,10 +198,21 @@ class Quorum:
             for one in self.voters
             if one not in lost
         }
-        ends.setdefault("ID" if self.keep.node is None else str(self.keep.node), None)
+        ends.setdefault("ID" if self.heir.node is None else str(self.heir.node), None)
         voters = ",".join(f"{node}@{end or 'HOST:PORT'}" for node, end in ends.items())
         paths = (one.argument for one in self.copies)
         return " ".join(["logtool quorum --voters", shell.quote(voters), *paths])
+
+    @property
+    def brokers_not_given(self) -> tuple[int, ...]:
+        """Return the brokers whose copies may have records that the copy to keep lacks.
+
+        Empty if the given copies have every committed record.
+        """
+        if not self.may_lack_committed:
+            return ()
+        given = {one.node for one in self.copies} | set(self.missing_nodes)
+        return tuple(sorted(set(self.keep.image.brokers) - given))
 
     @property
     def missing_nodes(self) -> tuple[int, ...]:
@@ -170,18 +232,17 @@ def judge(
 ) -> Quorum:
     """Return the verdict on one or more copies; `configured` are the voters of a static quorum.
 
-    These count if no control record has voters. Among copies with the same end, that of a node in
-    `wanted` is kept, else that of a voter.
+    These count if no control record has voters. With nodes that are `wanted` as voters, one of
+    their copies is kept. Among copies with the same end, that of a voter is kept.
     """
-    keep = max(
-        copies,
-        key=lambda copy: (
-            copy.is_whole, copy.position, copy.node in wanted, copy.role == "voter"
-        ),
-    )  # fmt: skip
+    furthest = max(copies, key=_age)
+    keep = max([copy for copy in copies if copy.node in wanted] or copies, key=_age)
     voters, source, _ = keep.voted
     if configured and source != "log" and source != "snapshot":
         voters, source = tuple(configured), "controller.quorum.voters"
+    elif source == "quorum-state":
+        newest = max([keep, *copies], key=_election)
+        voters, source, _ = newest.voted
     pairs = tuple(compare(a.batches, b.batches) for a, b in combinations(copies, 2))
     ends: list[int] = []
     missing: list[Voter] = []
@@ -196,6 +257,7 @@ def judge(
     return Quorum(
         copies=tuple(copies),
         pairs=pairs,
+        furthest=furthest if _age(furthest)[:2] > _age(keep)[:2] else keep,
         keep=keep,
         voters=voters,
         voters_from=source,
@@ -207,6 +269,17 @@ def judge(
         ),
         losses=tuple(_losses(copies, keep, pairs)),
     )
+
+
+def _age(copy: MetadataCopy) -> tuple[bool, tuple[int, int], bool]:
+    """Return a key by which the furthest copy is the largest."""
+    return copy.is_whole, copy.position, copy.role == "voter"
+
+
+def _election(copy: MetadataCopy) -> tuple[int, bool]:
+    """Return a key by which the newest quorum-state with voters is the largest."""
+    epoch = copy.leader_epoch if copy.voters_from == "quorum-state" else None
+    return -1 if epoch is None else epoch, copy.role == "voter"
 
 
 def _at_most(ends: Sequence[int], needed: int) -> int | None:

@@ -1,12 +1,13 @@
 """``logtool quorum`` at its command line."""
 
 import shlex
+import subprocess
 
 import metadata_records
 import pytest
 from answers import numbers
 from damage import damage_file, flip
-from metadata_logs import NO_OP, data, log_dir, voters_batch
+from metadata_logs import NO_OP, data, log_dir, registration, voters_batch
 from verification import fingerprint
 
 BEGIN = voters_batch(0, (1, 2, 3))
@@ -197,9 +198,36 @@ def test_too_few_copies_lead_to_the_command_for_other_voters(run, tmp_path):
     planned = run(*words[1:])
     assert planned.status == 1
     assert verdict["command"] not in planned.stdout
-    state = log_dir(tmp_path / "observer", 4, BEGIN)
-    (of_observer,) = run("quorum", "-f", "ndjson", state).of_type("quorum")
-    assert shlex.split(of_observer["command"])[3] == "4@HOST:PORT"
+    broker = log_dir(tmp_path, 4, BEGIN)
+    (of_broker,) = run("quorum", "-f", "ndjson", broker).of_type("quorum")
+    assert (of_broker["command"], of_broker["copying"]) == (None, None)
+
+
+def test_the_copy_of_a_broker_leads_to_the_commands_that_give_it_to_a_controller(run, tmp_path):
+    one = log_dir(tmp_path, 1, BEGIN)
+    broker = log_dir(tmp_path, 4, BEGIN, data(2, registration(4)))
+    result = run("quorum", one, broker)
+    (verdict,) = run("quorum", "-f", "ndjson", one, broker).of_type("quorum")
+    assert {f"  {verdict['copying']}", f"  {verdict['command']}"} <= set(result.lines)
+    line = ["quorum", "--voters", "1@a:1", one, broker]
+    (rewrite,) = run(*line, "-f", "ndjson").of_type("rewrite")
+    lost = {"kind": "broker", "name": "4", "difference": "removed"}
+    assert (rewrite["lost_changes"], rewrite["unaccepted"]) == ([lost], ["__cluster_metadata-0"])
+    assert "--accept-loss __cluster_metadata-0" in run(*line).stderr
+    assert run(*line, "--apply").status == 5
+    subprocess.run(verdict["copying"], shell=True, check=True, cwd=tmp_path)
+    assert run(*line, "--apply").status == 0
+    (verdict,) = run("quorum", "-f", "ndjson", one).of_type("quorum")
+    assert (verdict["keep_end_offset"], verdict["majority_offset"]) == (4, 4)
+
+
+def test_brokers_that_may_know_more_are_named(run, tmp_path):
+    home = log_dir(tmp_path, 1, BEGIN, data(2, registration(8), registration(9)))
+    for words in ([], ["--voters", "1@a:1"]):
+        result = run("quorum", *words, home)
+        assert [8, 9] in [numbers(line)[:2] for line in result.lines]
+        (verdict,) = run("quorum", *words, "-f", "ndjson", home).of_type("quorum")
+        assert verdict["brokers_not_given"] == [8, 9]
 
 
 def test_the_command_names_the_node_where_no_file_does(run, tmp_path):

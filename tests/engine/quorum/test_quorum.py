@@ -1,9 +1,21 @@
 """Copies of a metadata log judged together; `tests/broker` has those of real controllers."""
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
-from metadata_logs import NO_OP, control, data, directory_id, log_dir, voter, voters_batch
+from metadata_logs import (
+    NO_OP,
+    control,
+    data,
+    directory_id,
+    log_dir,
+    registration,
+    static,
+    voter,
+    voters_batch,
+)
 
 from logtool.commands.views.quorum_tables import LOSS
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError, UsageError
@@ -17,6 +29,7 @@ from logtool.quorum.verdict import Quorum, judge
 from logtool.quorum.voters import Endpoint, Voter, parse_named
 from logtool.running.run import Run
 
+STATE = f"{DIRECTORY}/quorum-state"
 BEGIN = voters_batch(0, (1, 2, 3))
 """Offsets 0 and 1."""
 
@@ -136,6 +149,51 @@ def test_a_broker_has_a_copy_and_no_vote(tmp_path: Path) -> None:
     assert [copy.role for copy in found.copies] == ["voter", "voter", "observer"]
     assert found.keep.node == 9
     assert (found.majority_offset, found.majority_at_most) == (3, 3)
+
+
+def test_the_voters_of_a_static_quorum_are_those_of_the_newest_election(tmp_path: Path) -> None:
+    one = log_dir(tmp_path, 1, data(0, NO_OP), state=static(1, epoch=2))
+    broker = log_dir(tmp_path, 9, data(0, NO_OP), data(1, NO_OP), state=static(1, 2, 3))
+    found = judged(broker, one)
+    assert (found.keep.node, found.voters, found.voters_from) == (9, (Voter(1),), "quorum-state")
+    assert (found.majority_offset, found.voters_are_behind) == (1, True)
+
+
+def test_the_copy_of_a_broker_is_given_to_a_controller(tmp_path: Path) -> None:
+    state = static(1, 2, 3)
+    one = log_dir(tmp_path, 1, data(0, NO_OP), state=state)
+    broker = log_dir(tmp_path, 9, data(0, NO_OP), data(1, NO_OP), state=state)
+    found = judged(one, broker)
+    assert (found.keep.node, found.heir and found.heir.node) == (9, 1)
+    assert found.command and found.copying
+    assert shlex.split(found.command)[3] == "1@HOST:PORT"
+    own = [(path, path.read_bytes()) for path in (one / "meta.properties", one / STATE)]
+    subprocess.run(found.copying, shell=True, check=True, cwd=tmp_path)
+    assert all(path.read_bytes() == content for path, content in own)
+    again = judged(one, broker)
+    assert (again.keep.node, again.keep.log_end, again.copying) == (1, 2, None)
+    assert (tmp_path / "node-1.metadata-log" / f"{0:020d}.log").is_file()
+
+
+def test_no_controller_is_made_of_brokers_alone(tmp_path: Path) -> None:
+    found = judged(log_dir(tmp_path, 9, data(0, NO_OP), state=static(1, 2, 3)))
+    assert (found.heir, found.command, found.copying) == (None, None, None)
+
+
+def test_a_registered_controller_without_a_vote_may_start_from_its_copy(tmp_path: Path) -> None:
+    registered = data(0, registration(9, "controller"))
+    found = judged(log_dir(tmp_path, 9, registered, state=static(1, 2, 3)))
+    assert found.heir is found.keep
+    assert found.copying is None
+    assert found.command and shlex.split(found.command)[3] == "9@HOST:PORT"
+
+
+@pytest.mark.parametrize(("missing", "brokers"), [((), ()), ((3,), ()), ((2, 3), (8, 9))])
+def test_brokers_may_know_more_without_a_majority(tmp_path: Path, missing, brokers) -> None:
+    known = data(2, registration(8), registration(9))
+    nodes = [node for node in (1, 2, 3) if node not in missing]
+    found = judged(*(log_dir(tmp_path, node, BEGIN, known) for node in nodes))
+    assert found.brokers_not_given == brokers
 
 
 def test_a_snapshot_ahead_of_the_log_takes_its_place(tmp_path: Path) -> None:

@@ -138,9 +138,27 @@ def test_partitions_that_only_an_unclean_election_brings_back_are_counted(tmp_pa
 def test_the_copy_to_keep_must_be_that_of_a_voter(tmp_path: Path) -> None:
     one = log_dir(tmp_path, 1, BEGIN, topic(4))
     broker = log_dir(tmp_path, 9, BEGIN, topic(4), data(4, NO_OP))
-    assert "--voters" in refused(one, broker)
-    assert planned(one).copy.node == 1
+    assert "--voters" in refused(broker)
+    found = planned(one, broker)
+    assert (found.copy.node, found.lost_changes, found.unaccepted) == (1, (), ())
     assert "--voters" in refused(one, voters=f"1-{directory_id(5)}@a:1")
+
+
+def test_changes_that_only_a_broker_has_are_lost_with_consent_alone(tmp_path: Path) -> None:
+    one = log_dir(tmp_path, 1, BEGIN)
+    broker = log_dir(tmp_path, 9, BEGIN, topic(4), state={"leaderEpoch": 5})
+    found = planned(one, broker)
+    assert (found.copy.node, found.epoch) == (1, 6)
+    lost = [(change.entity.kind, change.entity.name, change.word) for change in found.lost_changes]
+    assert lost == [("topic", "orders", "removed"), ("partition", "orders-0", "removed")]
+    assert found.unaccepted_names == ("__cluster_metadata-0",)
+    before = files_of(one)
+    with pytest.raises(RefusedError):
+        ordered(one, broker, apply=True)
+    assert files_of(one) == before
+    ordered(one, broker, apply=True, accepted="__cluster_metadata")
+    assert after(one).position == (6, 3)
+    assert planned(broker, voters="9@a:1").copy.node == 9  # a person may give it the role
 
 
 def test_of_equal_copies_that_of_a_voter_to_be_is_kept(tmp_path: Path) -> None:
