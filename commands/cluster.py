@@ -31,8 +31,8 @@ Controller = Annotated[
     typer.Option(
         "--controller",
         metavar="ID",
-        help="Assume that this controller wins the election. Default: the one with the longest"
-        " metadata log that may win.",
+        help="Assume that this controller wins the election, also if too few voters are given."
+        " Default: the one with the longest metadata log that may win.",
     ),
 ]
 
@@ -90,7 +90,8 @@ def cluster(
       no-copy            no volume has a copy
 
     Brokers fetch the metadata log of the controller that wins the election before they load their
-    partitions: of those that may win, the one with the longest metadata log (see --controller).
+    partitions: of those that may win, the one with the longest metadata log (see --controller). A
+    copy of a node without a vote never counts, unless no voter is given.
     After a stop of all nodes, controllers take all brokers out of the ISR one by one and keep the
     last one, so that any replica in sync may lead, also one whose volume is older than the others.
     With eligible leader replicas (KIP-966) the last leader is elected by itself only once all

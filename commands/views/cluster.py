@@ -174,6 +174,8 @@ def _controllers(obj: Object) -> str:
         lines.append("  NO MAJORITY: no controller can be elected")
     elif obj["may_win"]:
         lines.append(f"  may win the election: {', '.join(map(str, obj['may_win']))}")
+    if obj["not_assumed"]:
+        lines.append(f"  the node of --controller is not taken to win: {obj['not_assumed']}")
     behind = f", {text.count(obj['behind'], 'offset')} behind the longest" if obj["behind"] else ""
     lines.append(
         f"  metadata log of node {obj['node']}, which the brokers get, ends at "

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
-from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.quorum.copy import MetadataCopy
 from logtool.quorum.verdict import Quorum, is_of
@@ -27,9 +26,12 @@ class Controllers:
     copies given are fewer than a majority."""
     leader: MetadataCopy
     """The copy whose image the brokers get: the one that is wanted, else the first that may win;
-    without one, the copy that `quorum` keeps."""
+    without a majority the furthest of the voters, as the copy of another node never leads, and
+    without a voter the copy that `quorum` keeps."""
     image: MetadataImage | None
     """None if the metadata log cannot be read."""
+    not_assumed: str | None = None
+    """Why the node that is wanted is not the leader; None if it is, or if none is wanted."""
 
     @property
     def voters(self) -> tuple[int, ...]:
@@ -75,7 +77,8 @@ class Controllers:
 def elect(quorum: Quorum, wanted: int | None = None) -> Controllers:
     """Return the outcome of the election that the given copies allow.
 
-    Of the nodes that may win, the one `wanted` is taken to win, else that with the longest log.
+    Of the nodes that may win, or of all voters without a majority, the one `wanted` is taken to
+    win, else that with the longest log.
     """
     candidates = [one for one in _of_voters(quorum) if one.is_whole]
     majority = quorum.majority or 0
@@ -84,14 +87,32 @@ def elect(quorum: Quorum, wanted: int | None = None) -> Controllers:
         for one in candidates
         if len([other for other in candidates if other.position <= one.position]) >= majority > 0
     ]
-    winners.sort(key=lambda one: one.position, reverse=True)
-    named = [one for one in winners if one.node == wanted]
-    leader = next(iter(named or winners), quorum.keep)
+    able = sorted(winners or candidates, key=lambda one: one.position, reverse=True)
+    named = [one for one in able if one.node == wanted]
+    leader = next(iter(named or able), quorum.keep)
     try:
-        image = metadata_image.read(leader.path)
+        image = leader.image
     except UnreadableError:
         image = None
-    return Controllers(quorum=quorum, may_win=tuple(winners), leader=leader, image=image)
+    return Controllers(
+        quorum=quorum,
+        may_win=tuple(able) if winners else (),
+        leader=leader,
+        image=image,
+        not_assumed=_not_assumed(quorum, wanted) if wanted is not None and not named else None,
+    )
+
+
+def _not_assumed(quorum: Quorum, wanted: int) -> str:
+    """Return why a node cannot win the election."""
+    own = [one for one in quorum.copies if one.node == wanted]
+    if not own:
+        return "no metadata log of this node was given"
+    if not any(is_of(one, voter) for one in own for voter in quorum.voters or ()):
+        return "it is not a voter"
+    if not any(one.is_whole for one in own):
+        return "its metadata log lacks records"
+    return "its metadata log is behind those of a majority"
 
 
 def _of_voters(quorum: Quorum) -> Iterator[MetadataCopy]:

@@ -115,7 +115,7 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
             where = f" (directory id {one.directory_id})" if one.directory_id else ""
             replicas = wording.count(one.partitions, "replica")
             yield _draft(f"find the volume of node {one.node}{where}, which has {replicas}")
-        elif one.status == "ahead" and one.path and controllers:
+        elif one.status == "ahead" and one.path and controllers and controllers.has_majority:
             # The name of a partition would make the current directory look like a log dir.
             log, away = one.path / DIRECTORY, f"node-{one.node}.metadata-log"
             source = controllers.leader.path
@@ -179,6 +179,13 @@ def _quorum(controllers: Controllers | None) -> Iterator[Step]:
         )
     elif not controllers.has_majority:
         missing = ", ".join(map(str, controllers.quorum.missing_nodes))
+        if copying := controllers.quorum.copying:
+            more = wording.count(controllers.behind, "offset")
+            yield _draft(
+                f"if the voters {missing} are lost, give a controller the metadata log of node "
+                f"{controllers.quorum.keep.node}, which has {more} more",
+                copying,
+            )
         yield _draft(
             f"no controller can be elected without the voters {missing}: find them, or give the "
             "remaining copy other voters",

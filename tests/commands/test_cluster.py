@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from crc32c import crc32c
 from damage import flip
-from metadata_logs import log_dir, voters_batch
+from metadata_logs import NO_OP, data, log_dir, voters_batch
 
 from logtool.apply import outside
 
@@ -133,6 +133,19 @@ def test_without_a_majority_a_step_gives_the_copy_other_voters(run, tmp_path):
     inner = home / "__cluster_metadata-0"
     voters = "1@controller-1.invalid:9091"
     assert ["logtool", "quorum", "--voters", voters, str(inner)] in commands
+
+
+def test_without_a_majority_a_step_gives_a_controller_the_copy_of_a_broker(run, tmp_path):
+    begin = voters_batch(0, (1, 2, 3))
+    homes = [log_dir(tmp_path, 1, begin), log_dir(tmp_path, 7, begin, data(2, NO_OP))]
+    result = run("cluster", "--controller", "7", "-f", "ndjson", *homes)
+    (controllers,) = result.of_type("controllers")
+    assert (controllers["node"], controllers["behind"]) == (1, 1)
+    assert controllers["not_assumed"]
+    (quorum,) = run("quorum", "-f", "ndjson", *homes).of_type("quorum")
+    commands = [one["command"] for one in result.of_type("step")]
+    first, second = map(commands.index, (quorum["copying"], quorum["command"]))
+    assert first < second
 
 
 def test_a_volume_under_another_node_is_swapped(run, nodes):
