@@ -37,9 +37,10 @@ class Cluster:
             Node(group, None, static if node in owners else None) for node, group in groups.items()
         ]
         holders = [node for node in self.nodes if node.metadata_log and node.image]
-        newest = max(holders, key=_age_of_image, default=None)
+        newest = _leading(holders)
         self.image = newest.image if newest else None
-        """Image of the newest metadata log; None if no log dir has a metadata log."""
+        """Image of the newest metadata log, of a voter if a majority of them was given; None if no
+        log dir has a metadata log."""
         self._metadata_log = newest.metadata_log if newest else None
         self._node_ids = {one.path: node.node_id for node in self.nodes for one in node.log_dirs}
 
@@ -108,6 +109,35 @@ def _owners(
     if not static or len(nodes) < 2:
         return nodes if static else set()
     return named & nodes - {None} or {str(own_file.node_id(static))}
+
+
+def voters_of(holders: Sequence[Node]) -> frozenset[int]:
+    """Return the voters by the newest image, or by the newest quorum-state of a static quorum.
+
+    Empty if no file lists them. `holders` are nodes with a metadata log.
+    """
+    newest = max(holders, key=_age_of_image, default=None)
+    if newest and newest.image and newest.image.voters is None:
+        newest = max(holders, key=_election)
+    return newest.voters if newest else frozenset()
+
+
+def _leading(holders: Sequence[Node]) -> Node | None:
+    """Return the node with the metadata log that the brokers get; None without any.
+
+    A majority of the voters elects one of them, and a broker cuts its copy to that of the winner.
+    With fewer voters it is not known what the others have, and the newest copy is taken.
+    """
+    voters = voters_of(holders)
+    able = [one for one in holders if one.node_id in voters]
+    has_majority = len({one.node_id for one in able}) > len(voters) // 2
+    return max(able if has_majority else holders, key=_age_of_image, default=None)
+
+
+def _election(node: Node) -> tuple[int, bool]:
+    state = node.quorum_state
+    epoch = state.leader_epoch if state and state.current_voters else None
+    return -1 if epoch is None else epoch, node.node_id in node.voters
 
 
 def _age_of_image(node: Node) -> tuple[int, int]:

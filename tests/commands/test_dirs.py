@@ -7,7 +7,7 @@ import pytest
 from answers import last_line, numbers
 from damage import damage_file, flip
 from group_records import OffsetsLog
-from metadata_logs import CLUSTER, data, directory_id, log_dir, voters_batch
+from metadata_logs import CLUSTER, NO_OP, data, directory_id, log_dir, static, voters_batch
 from metadata_records import batch, config, remove_topic, topic, varint
 
 from logtool.formats.messages import codec, schema
@@ -575,3 +575,14 @@ def test_partitions_that_only_this_node_has_and_that_are_gone_are_problems(run, 
     )
     assert result.status == 1
     assert run("dirs", "--topic", "codec-gzip", home).status == 0
+
+
+@pytest.mark.parametrize(("voters", "strays"), [((1,), 1), ((1, 2, 3), 0)])
+def test_the_metadata_log_of_a_majority_counts_before_a_longer_one(run, tmp_path, voters, strays):
+    one = log_dir(tmp_path, 1, data(0, NO_OP), state=static(*voters, epoch=2))
+    known = data(1, topic("orders", ORDERS), placed(ORDERS, 0, (7, directory_id(7))))
+    broker = log_dir(tmp_path, 7, data(0, NO_OP), known, state=static(1, 2, 3))
+    replica(broker, "orders-0", *BATCHES)
+    result = run("dirs", "-f", "ndjson", one, broker)
+    assert len(result.of_type("proof")) == strays
+    assert result.status == bool(strays)
