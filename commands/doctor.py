@@ -80,13 +80,15 @@ def doctor(
       formats    partitions with batches of magic 0 or 1, which some clients misread; only if there
                  are any among the batches that were checked
       disk       the file system of each log dir: a warning from 90 % full, an error from 99 % full
+      quorum     the voters that were not given, if all brokers of a cluster were given and too few
+                 voters to elect a controller
       limits     open files (three for each segment) and memory maps, where a limit of this host is
                  too low
 
     Exit status:
       0    complete: nothing found at or above --fail-on, and the next start loses nothing
       1    findings at or above --fail-on, or the next start needs attention (see 'logtool plan'),
-           or a transaction hangs (see 'logtool txns')
+           or a transaction hangs (see 'logtool txns'), or no controller can be elected
       2
       4
       6

@@ -40,6 +40,7 @@ ANSWERS = frozenset(
         "disk",
         "limit",
         "remedy",
+        "quorum",
         "next",
     }
 )
@@ -388,6 +389,15 @@ def _limit(obj: Object) -> Iterator[str]:
     yield f"{_LIMITS[obj['name']]}: {obj['needed']:,} needed, {allowed} allowed{whose}"
 
 
+def _quorum(obj: Object) -> Iterator[str]:
+    voters, missing = obj["voters"], obj["missing"]
+    given = [one for one in voters if one not in missing]
+    yield f"{len(given)} of {text.count(len(voters), 'voter')} here ({', '.join(map(str, given))}),"
+    yield f"without {', '.join(map(str, missing))}: no controller can be elected with these nodes,"
+    yield "and no broker starts without one. The copies of the metadata log compared, and the one"
+    yield f"to keep: {text.escape(obj['command'])}"
+
+
 def _next(obj: Object) -> Iterator[str]:
     yield str(obj["command"])
 
@@ -405,5 +415,6 @@ _TEXTS: dict[str, Callable[[Object], Iterator[str]]] = {
     "disk": _disk,
     "limit": _limit,
     "remedy": _remedy,
+    "quorum": _quorum,
     "next": _next,
 }

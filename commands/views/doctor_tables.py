@@ -237,6 +237,15 @@ REMEDY: Final = Table("remedy", "way to repair findings above info", (
 ), note="Findings above info by the way to repair them; replica comes twice if recover "
         "--fill-from repairs some of these findings, and not the others.", type="remedy",
     made_from="logtool.running.remedies:RemedyCount")  # fmt: skip
+QUORUM: Final = Table("quorum", "run", (
+    _STATE,
+    Column("voters", Kind.NUMBERS, "node ids of the voters"),
+    Column("missing", Kind.NUMBERS, "node ids of the voters whose log dirs were not given"),
+    Column("command", Kind.STRING, "command that compares the copies of the metadata log; quoted "
+           "for a shell"),
+), note="The voters, if all brokers of a cluster were given and fewer controllers than a majority. "
+        "It is not about one node, and comes after those.",
+    type="quorum", made_from="logtool.doctor.answers:ControllersAnswer")  # fmt: skip
 NEXT: Final = Table("next", "run", (
     Column("command", Kind.STRING, "the command line, quoted for a shell"),
     Column("reason", Kind.STRING, "purpose of the command"),
@@ -258,6 +267,6 @@ DOCUMENT: Final = Document(
     title="Objects that logtool doctor prints",
     tables=(
         FINDING, ACTION, NODE, DAMAGE, START, AFTER_START, TRANSACTIONS, HIGH_WATERMARK, BROKER,
-        VERSIONS, OLD_FORMATS, DISK, LIMIT, REMEDY, NEXT, COMPONENT,
+        VERSIONS, OLD_FORMATS, DISK, LIMIT, REMEDY, QUORUM, NEXT, COMPONENT,
     ),
 )  # fmt: skip

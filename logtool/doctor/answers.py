@@ -327,6 +327,18 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllersAnswer:
+    """The voters, where the nodes that were given cannot elect a controller."""
+
+    voters: tuple[int, ...]
+    missing: tuple[int, ...]
+    """Voters whose log dirs were not given."""
+    command: str
+    """Command that compares the copies of the metadata log."""
+    state: Gravity = Gravity.WARNING
+
+
+@dataclass(frozen=True, slots=True)
 class Next:
     """The one command to run next."""
 
@@ -360,5 +372,6 @@ Answer = (
     | DiskAnswer
     | Limit
     | RemedyCount
+    | ControllersAnswer
     | Next
 )

@@ -32,6 +32,7 @@ from logtool.doctor.answers import (
     SoonAfterStart,
     VersionsAnswer,
 )
+from logtool.doctor.controllers import controllers
 from logtool.doctor.examination import Examination
 from logtool.doctor.holdings import LogDirNumbers
 from logtool.doctor.next_command import (
@@ -82,6 +83,9 @@ def diagnose(runs: Sequence[Examination]) -> Iterator[Diagnosed]:
         yield from run.actions
         yield from run.unread
         yield from answers(run, [one for one in runs if one is not run])
+    if quorum := controllers(runs):
+        runs[0].summary.to_do = True
+        yield quorum
     yield from comparison(runs)
     if end:
         raise end

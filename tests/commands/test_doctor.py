@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
+from metadata_logs import data, log_dir, registration, static
 from processes import locked_by_a_process, without_rights
 from verification import logs, set_offsets, small_log_dir
 
@@ -223,6 +224,24 @@ def test_log_dirs_of_several_nodes_are_examined_one_by_one(run, scenario, tmp_pa
     assert result.of_type("node") == []
     (proposed,) = result.of_type("next")
     assert shlex.split(proposed["command"]) == ["logtool", "doctor", *named]
+
+
+@pytest.mark.parametrize(
+    ("voters", "given", "missing"),
+    [((1, 2, 3), (1, 8, 9), [2, 3]), ((1, 2, 3), (1, 2, 8, 9), None), ((1, 2, 3), (1, 8), None),
+     ((1, 2, 3), (8, 9), None), ((1, 2, 3), (1,), None), ((1, 8, 9), (1, 8), None)],
+)  # fmt: skip
+def test_nodes_that_cannot_elect_a_controller_are_a_warning(run, tmp_path, voters, given, missing):
+    known = data(0, registration(8), registration(9))
+    homes = [log_dir(tmp_path, node, known, state=static(*voters)) for node in given]
+    result = run("doctor", "--fail-on", "error", "-f", "ndjson", *homes)
+    found = result.of_type("quorum")
+    assert [(one["state"], one["missing"]) for one in found] == [("warning", missing)] * (
+        missing is not None
+    )
+    assert result.status == (missing is not None)
+    for one in found:
+        assert run(*shlex.split(one["command"])[1:]).status == 1
 
 
 def test_a_lost_partition_that_waits_to_be_deleted_is_saved_next(run, copy_of, monkeypatch):
