@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from io import StringIO
@@ -97,6 +100,14 @@ def _logtool(*words: object) -> str:
     return said.getvalue()
 
 
+def _until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until a controller has done something."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
 def _copies(of: Quorum, *nodes: int) -> list[MetadataCopy]:
     found = []
     for item in read([NodeDir(of.log_dir(node)) for node in nodes], Run()):
@@ -145,6 +156,36 @@ def test_one_controller_of_three_goes_on_alone(killed, dynamic: bool, tmp_path: 
     assert copy.voted[0] is not None
     assert [voter.node for voter in copy.voted[0]] == [1]
     assert not judge([copy]).is_grave
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_a_controller_that_is_behind_starts_from_the_copy_of_a_broker(
+    killed, dynamic: bool, tmp_path: Path
+) -> None:
+    left = _copied(killed(dynamic), tmp_path / "left", 3)
+    broker = left.root / "node-9"
+    shutil.copytree(killed(dynamic).log_dir(1), broker)
+    meta = broker / "meta.properties"
+    own = meta.read_text().replace("node.id=1\n", "node.id=9\n")
+    meta.write_text(own.replace(DIRECTORY_IDS[1], "bG9ndG9vbC1kaXJzLS0w9Q"))
+    copies = [one for one in read([NodeDir(left.log_dir(3)), NodeDir(broker)], Run())
+              if isinstance(one, MetadataCopy)]  # fmt: skip
+    found = judge(copies)
+    assert found.heir is not None
+    assert (found.keep.node, found.heir.node) == (9, 3)
+    assert found.copying is not None
+    subprocess.run(found.copying, shell=True, check=True, cwd=tmp_path)
+    gone = ("--accept-loss", "orders-0", "--accept-loss", "late-0")  # their broker was a voter
+    _logtool("quorum", "--apply", *gone, "--voters", left.voters([3]), left.log_dir(3), broker)
+    state = left.log_dir(3) / image.DIRECTORY / "quorum-state"
+    try:
+        left.launch(3)
+        _until(lambda: json.loads(state.read_text())["leaderId"] == 3)
+    finally:
+        left.kill()
+    assert "late" in image.read(left.log_dir(3)).topics
+    (copy,) = _copies(left, 3)
+    assert copy.last_epoch > found.keep.last_epoch
 
 
 def test_controllers_whose_names_no_longer_resolve_find_each_other_again(
