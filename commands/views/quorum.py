@@ -321,11 +321,12 @@ def _quorum(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> Itera
 
 def _commands(obj: Object) -> Iterator[str]:
     if obj["copying"]:
+        when = "to keep its copy" if obj["command"] is None else "if the missing copies are lost"
         yield (
             f"node {text.escape(obj['keep'])} has no vote and is not registered as a controller: "
-            "it cannot be elected. To keep its copy, stop all nodes and give it to a controller, "
-            "which keeps its own meta.properties and quorum-state; its old metadata log stays in a "
-            "directory of another name:"
+            f"it cannot be elected; {when}, stop all nodes and give its copy to a controller. This "
+            "command leaves meta.properties and quorum-state of the controller in place, and its "
+            "old metadata log in a directory of another name:"
         )
         yield f"  {obj['copying']}"
     if obj["command"]:
