@@ -133,9 +133,8 @@ Wide = Annotated[
     bool,
     typer.Option(
         "--wide/--no-wide",
-        help="Show all columns of a table, even if they do not fit the terminal; else those that "
-        "do not fit are left out and named. Tables in pipes and files have all columns, unless the "
-        "environment variable COLUMNS is set.",
+        help="Show all columns of a table, even if they do not fit the terminal. Tables in pipes "
+        "and files have all columns, unless the variable COLUMNS is set.",
     ),
 ]
 FailOn = Annotated[

@@ -8,6 +8,7 @@ holdings      partitions, segments and bytes of each log dir
 examination   the run: a quick look, the next start, then every batch while there is time
 log_map       the segments of each log with the places of damage
 diagnosis     the answers from the results of a run
+controllers   whether the given log dirs hold enough voters to elect a controller
 next_command  the one command to run next
 environment   the software and the limits that logtool runs with
 """

@@ -27,7 +27,7 @@ _VERSION_2 = 2
 
 
 @dataclass(slots=True)
-class Evidence:
+class TransactionEvidence:
     """The metadata and the ids of log dirs, each read once."""
 
     _known: dict[Path, tuple[int | None, MetadataImage | None]] = field(default_factory=dict)

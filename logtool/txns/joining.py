@@ -40,7 +40,7 @@ from logtool.txns.coordinator import (
     TransactionalId,
     read_each,
 )
-from logtool.txns.evidence import Evidence, marker_before
+from logtool.txns.evidence import TransactionEvidence, marker_before
 from logtool.txns.open_transactions import (
     MAX_AGE_MS,
     PartitionTransactions,
@@ -149,7 +149,7 @@ class Joining:
     """Log and transactional id of the entry of each producer id."""
     _copies: dict[TopicNumber, _Copy] = field(default_factory=dict)
     _incomplete: bool | None = None
-    _evidence: Evidence = field(default_factory=Evidence)
+    _evidence: TransactionEvidence = field(default_factory=TransactionEvidence)
 
     def read(
         self, dirs: Iterable[tuple[Path, Flavour]], spend: Callable[[int], None] = lambda _: None
