@@ -30,8 +30,8 @@ Records = Annotated[
     bool,
     typer.Option(
         "--records",
-        help="Also read the records of the partitions that are cleaned: those without a key are "
-        "counted, and those that cannot be read are found.",
+        help="Read all records of the partitions that are cleaned: those without a key are "
+        "counted, and also those are found that cannot be read although their CRC is right.",
     ),
 ]
 Sizes = Annotated[
@@ -60,8 +60,9 @@ def cleaner(
     The command assumes that the broker is started, leads its partitions again, and cleans at --at;
     nothing is produced. It computes the range that the log cleaner would clean in each compacted
     partition, whether it does, the row that it then writes to cleaner-offset-checkpoint, and the
-    one reason if it does not. It reads names, sizes, checkpoints, producer snapshots and settings,
-    and the headers of the batches in the partitions that are cleaned.
+    one reason if it does not. It reads names, sizes, checkpoints, producer snapshots and settings.
+    In the partitions that are cleaned, it compares the CRCs of all batches, and reads the records
+    of those with a wrong one.
 
     A log is cleaned if the cleanable bytes are more than min.cleanable.dirty.ratio of the clean and
     the cleanable bytes, or if there are some and the first batch of a dirty segment is older than
@@ -95,7 +96,8 @@ def cleaner(
       min-lag                segments are younger than min.compaction.lag.ms
       damaged-batch          the cleaner stops at a batch without a possible size or magic byte, or
                              at records that it cannot read, and does not try again until the next
-                             start. It does not compare CRCs
+                             start. It does not compare CRCs: a batch with a wrong CRC whose records
+                             it can read does not stop it
       offset-overflow        a segment has offsets too far from its base offset: it is split first,
                              and cleaned in a later round
       future-copy            the replica is moved to another log dir; cleaning waits for that

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 
+from logtool.cleaner.rules import CleaningObstacle
 from logtool.cleaner.run import CleanerOptions, CleanerRun, PartitionCleaning
 from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
@@ -168,7 +169,10 @@ def _notes(item: PartitionCleaning) -> Iterator[str]:
         first, producer = item.transaction.first_offset, item.transaction.producer_id
         yield f"the transaction of producer {producer} is open from offset {first}"
     if item.fault_path is not None:
-        yield f"{item.fault_path.name}: byte {item.fault_position}: {item.fault}"
+        line = f"{item.fault_path.name}: byte {item.fault_position}: {item.fault}"
+        if item.obstacle is CleaningObstacle.DAMAGE:
+            line += "; the cleaner gives the partition up there after each start of the broker"
+        yield line
     if item.future_copy is not None:
         yield f"future copy {item.future_copy}"
     if found.source in ("row-below-log-start", "row-above-log-end"):
@@ -220,7 +224,7 @@ _PARTITION: Sequence[TableColumn] = (
     TableColumn("size", lambda obj: text.size(obj["bytes"])),
     TableColumn("dirty", lambda obj: f"{obj['dirty_ratio']:.0%}"),
     TableColumn("from", lambda obj: obj["first_dirty_offset"]),
-    TableColumn("to", lambda obj: obj["first_uncleanable_offset"]),
+    TableColumn("to", lambda obj: max(obj["first_dirty_offset"], obj["first_uncleanable_offset"])),
     TableColumn("cleaned", lambda obj: "yes" if obj["is_cleaned"] else "no"),
     TableColumn("left", _left),
     TableColumn("obstacle", _obstacle),

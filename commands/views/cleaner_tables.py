@@ -43,7 +43,8 @@ PARTITION: Final = Table("partition", "partition", (
            "no row, or because the row is below the log start or above the log end",
            words=("checkpoint", "no-row", "row-below-log-start", "row-above-log-end"),
            value="extent.source"),
-    offset("first_uncleanable_offset", "base offset of the first segment that cannot be cleaned",
+    offset("first_uncleanable_offset", "base offset of the first segment that cannot be cleaned; "
+           "below the first dirty offset if that lies in this segment",
            value="extent.first_uncleanable_offset"),
     size("clean_bytes", "bytes of the segments that begin before the first dirty offset",
          value="extent.clean_bytes"),

@@ -1,39 +1,45 @@
 """Faults in what a cleaning reads, and what it may delete.
 
-A cleaning reads all segments up to the first uncleanable offset. A batch without a possible size or
-magic ends it: the broker puts the row back to the first dirty offset, and does not clean the
-partition again until its next start. If that batch is the first of a dirty closed segment, the
-broker stops earlier, when it looks at the timestamps of these batches, and the row stays. The CRC
-of a batch is not compared, and a record without a key is deleted. A segment with offsets too far
-from its base offset is split first, and cleaned later.
+A cleaning reads all segments up to the first uncleanable offset, also those that are clean, and
+decodes the records of all batches, control batches included. A batch without a possible size or
+magic, or with records that do not decode, ends it: the broker puts the row back to the first dirty
+offset, and does not clean the partition again until its next start. If a batch without a possible
+size is the first of a dirty closed segment, the broker stops earlier, when it looks at the
+timestamps of these batches, and the row stays. The broker does not compare the CRC of a batch. Here
+a wrong CRC says which batches to decode: the records of the others are as a broker accepted them. A
+record without a key is deleted. A segment with offsets too far from its base offset is split first,
+and cleaned later.
 
 The first cleaning that sees a tombstone or an end-transaction marker as the last of its key or its
 transaction gives its batch a delete horizon, ``delete.retention.ms`` later; a cleaning after that
 time deletes it.
 
 Source: ``LogCleaner.cleanLog``, ``Cleaner.buildOffsetMap``, ``cleanInto``, ``shouldRetainRecord``,
-``ByteBufferLogInputStream.nextBatchSize``, ``MemoryRecords.filterTo``,
+``ByteBufferLogInputStream.nextBatchSize``, ``MemoryRecords.filterTo``, ``DefaultRecord.readFrom``,
 ``LogCleanerManager.maxCompactionDelay``, ``FileLogInputStream.nextBatch`` (Kafka 3.9 and 4.x).
 """
 
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from logtool.cleaner.rules import CleaningObstacle
+from logtool.disk.files import LogFile
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
+    MAGIC,
     MIN_ENTRY_SIZE,
     BatchTable,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.header_walk import ContradictionError, HeaderWalk
 from logtool.log import records
+from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
+from logtool.log.damage import Damage, entry_size
 from logtool.log.dir import Partition, Segment
 from logtool.log.record_table import Unread
+from logtool.running.workers import Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,49 +73,74 @@ class CleaningContents:
 
 
 def read(
-    partition: Partition, stop_row: int, now_ms: int, *, with_records: bool
+    partition: Partition, stop_row: int, now_ms: int, pace: Pace, *, with_records: bool
 ) -> CleaningContents:
-    """Read the segments before a row, headers alone unless `with_records`; UnreadableError."""
+    """Read the segments before a row; UnreadableError.
+
+    Without `with_records` the records of batches with a wrong CRC alone are decoded.
+    """
     found = CleaningContents(without_key=0 if with_records else None)
     for segment in partition.segments[:stop_row]:
-        _read(segment, found, now_ms, with_records=with_records)
-        if found.fault:
-            break
+        with segment.log.open() as source:
+            for chunk in segment.batches(source, payload=with_records):
+                size = chunk.damage.length if chunk.damage else int(chunk.table.size.sum())
+                pace.spend(size)
+                if chunk.damage is None:
+                    _sound(segment, chunk, found, now_ms, with_records=with_records)
+                else:
+                    _damaged(segment, source, chunk.damage, found, now_ms)
+                if found.fault:
+                    return found
     return found
 
 
-def _read(segment: Segment, found: CleaningContents, now_ms: int, *, with_records: bool) -> None:
-    """Add what a segment holds; sound headers lead through it, and else all of it is read."""
-    path = segment.log.path
-    if not with_records:
-        with suppress(ContradictionError), segment.log.open() as source:
-            walk = HeaderWalk(source, segment.base_offset, path.name)
-            tables = [table[table.has_delete_horizon] for table in walk.tables(0)]
-            if walk.end == source.size:
-                for table in tables:
-                    _count(table, found, now_ms)
-                return
-    for chunk in segment.batches(payload=with_records):
-        table = chunk.table
-        if chunk.damage is not None:
-            if chunk.damage.framed:
-                continue  # Its CRC alone is wrong.
-            found.fault = CleaningFault(path, chunk.damage.position, chunk.damage.message)
+def _sound(
+    segment: Segment, chunk: Chunk, found: CleaningContents, now_ms: int, *, with_records: bool
+) -> None:
+    """Add what sound batches hold."""
+    table, path = chunk.table, segment.log.path
+    _count(table, found, now_ms)
+    far = np.flatnonzero(table.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET)
+    if len(far):
+        row = int(far[0])
+        text = f"offset {table.last_offset[row]} is too far from the base offset of the segment"
+        found.fault = CleaningFault(path, int(table.position[row]), text, is_overflow=True)
+    elif with_records:
+        _decode(path, chunk, found)
+
+
+def _damaged(
+    segment: Segment, source: LogFile, damage: Damage, found: CleaningContents, now_ms: int
+) -> None:
+    """Add what batches with a wrong CRC hold: the broker goes from one to the next by their sizes.
+
+    It stops where no batch begins.
+    """
+    path, position, end = segment.log.path, damage.position, damage.position + damage.length
+    while position < end:
+        head = source.read(position, HEADER_SIZE)
+        size = entry_size(head) or 0
+        is_whole = 0 < size <= min(end - position, LARGEST_BUFFERED_BATCH)
+        if not is_whole or head[16] > MAGIC or (head[16] == MAGIC and size < HEADER_SIZE):
+            found.fault = CleaningFault(path, damage.position, damage.message)
             return
-        _count(table, found, now_ms)
-        far = np.flatnonzero(table.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET)
-        if len(far):
-            row = int(far[0])
-            text = f"offset {table.last_offset[row]} is too far from the base offset of the segment"
-            found.fault = CleaningFault(path, int(table.position[row]), text, is_overflow=True)
+        chunk = records.one_batch(memoryview(source.read(position, size)), position)
+        _count(chunk.table, found, now_ms)
+        _decode(path, chunk, found)
+        if found.fault:
             return
-        if not with_records:
-            continue
-        for one in records.records(chunk, np.flatnonzero(~table.is_control)):
-            if isinstance(one, Unread):
-                found.fault = CleaningFault(path, one.position, str(one.error))
-                return
-            found.without_key = (found.without_key or 0) + int((one.spans.key_length < 0).sum())
+        position += size
+
+
+def _decode(path: Path, chunk: Chunk, found: CleaningContents) -> None:
+    """Decode records; count those without a key if that is asked for."""
+    for one in records.records(chunk):
+        if isinstance(one, Unread):
+            found.fault = CleaningFault(path, one.position, one.reason)
+            return
+        if found.without_key is not None:
+            is_data = ~one.of_batches(one.batches.is_control)
+            found.without_key += int((is_data & (one.spans.key_length < 0)).sum())
 
 
 def _count(table: BatchTable, found: CleaningContents, now_ms: int) -> None:

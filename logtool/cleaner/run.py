@@ -50,7 +50,7 @@ class CleanerOptions:
     with_contents: bool = True
     """False if the logs that are cleaned are not read; no fault in them is found then."""
     with_records: bool = False
-    """True if the records that a cleaning reads are read, too."""
+    """True if all records that a cleaning reads are read, not only those of damaged batches."""
     with_sizes: bool = False
     """True if the records and bytes that a cleaning leaves are counted."""
 
@@ -253,6 +253,7 @@ class CleanerRun:
                     one.listed,
                     found.uncleanable_row,
                     now,
+                    self._logs.pace,
                     with_records=self._options.with_records,
                 )
                 why = contents.obstacle

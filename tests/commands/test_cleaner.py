@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from verification import batches, small_log_dir
 
 from logtool.formats import offset_checkpoint, producer_snapshot, record_batch
-from logtool.formats.record_batch import DELETE_HORIZON
+from logtool.formats.record_batch import DELETE_HORIZON, HEADER_SIZE
 from logtool.metadata.image import DIRECTORY
 
 KEYS, TX = "compacted.keys-0", "compacted-tx-0"
@@ -177,6 +177,42 @@ def test_a_batch_without_a_size_stops_the_cleaning_and_a_wrong_crc_does_not(run,
     assert one["obstacle"] == "damaged-batch"
     assert (one["fault_path"], one["fault_position"]) == (str(log), second)
     assert (one["is_cleaned"], one["checkpoint_after"]) == (False, 0)
+
+
+@pytest.mark.parametrize("options", [[], ["--records"], ["--sizes"]])
+@pytest.mark.parametrize("row", [None, 1000])
+def test_records_of_a_wrong_crc_that_do_not_decode_stop_the_cleaning(run, small, options, row):
+    set_row(small, KEYS, row)
+    options = ["--with", "min.cleanable.dirty.ratio=0", *options]
+    log = small / KEYS / "00000000000000000276.log"  # The cleaner reads clean segments, too.
+    data = bytearray(log.read_bytes())
+    second = int.from_bytes(data[8:12], "big") + 12
+    data[second + HEADER_SIZE] ^= 2  # the length of its first record
+    log.write_bytes(data)
+    one = by_name(run, *options, small)[KEYS]
+    assert (one["obstacle"], one["is_cleaned"]) == ("damaged-batch", False)
+    assert (one["fault_path"], one["fault_position"]) == (str(log), second)
+    assert (one["sizes"], one["checkpoint_after"]) == (None, row or 0)
+    third = second + int.from_bytes(data[second + 8 : second + 12], "big") + 12
+    data[second + HEADER_SIZE] ^= 2
+    data[second + 17] ^= 1  # CRC
+    data[third + 17] ^= 1
+    log.write_bytes(data)
+    assert by_name(run, *options, small)[KEYS]["is_cleaned"]
+    data[third + HEADER_SIZE] ^= 2
+    log.write_bytes(data)
+    assert by_name(run, *options, small)[KEYS]["fault_position"] == third
+
+
+def test_a_range_without_an_offset_does_not_run_backwards(run, small):
+    checkpoint = small / "log-start-offset-checkpoint"
+    checkpoint.write_text("0\n1\ncompacted.keys 0 1420\n")
+    one = by_name(run, small)[KEYS]
+    assert (one["first_dirty_offset"], one["first_uncleanable_offset"]) == (1420, 1416)
+    lines = run("cleaner", "--wide", "--at", AT, small).stdout.splitlines()
+    row = next(line.split() for line in lines if line.startswith(KEYS))
+    titles = lines[0].split()
+    assert row[titles.index("to") + 1] == row[titles.index("from") + 1] == "1420"
 
 
 def test_horizons_are_counted_in_headers(run, small):
