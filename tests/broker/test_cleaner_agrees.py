@@ -17,6 +17,7 @@ from broker.install import KAFKA_3, KAFKA_4, KAFKA_NEWEST, major
 from broker.kafka import Broker, format_log_dir
 
 from logtool.formats import offset_checkpoint
+from logtool.formats.record_batch import HEADER_SIZE
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -51,6 +52,9 @@ TOPICS: Mapping[str, tuple[Mapping[str, str], int, int | None, str | None, int |
     "damaged": ({}, SEGMENTS, None, "damaged-batch", None),
     "damaged-deep": ({}, 0, None, "damaged-batch", 0),
     "damaged-ratio": (_HIGH, SEGMENTS, 2, "damaged-batch", 2),
+    "damaged-record": ({}, SEGMENTS, None, "damaged-batch", 0),
+    "damaged-clean": (_ANY, SEGMENTS, 3, "damaged-batch", 3),
+    "damaged-crc": ({}, SEGMENTS, None, None, 5),
     "keyless": ({"cleanup.policy": "delete"}, SEGMENTS, None, None, 5),
     "open": ({}, 0, None, "open-transaction", None),
     "watch-1": (_ANY, 0, None, "empty", None),
@@ -87,6 +91,9 @@ def test_the_cleaner_cleans_what_was_forecast(release: str, home: Path) -> None:
     _damage(home / "damaged-0" / f"{1:020d}.log", 0)
     _damage(home / "damaged-ratio-0" / f"{4:020d}.log", 0)
     _damage(home / "damaged-deep-0" / f"{2:020d}.log", 1)
+    _flip(home / "damaged-record-0" / f"{2:020d}.log", HEADER_SIZE)  # the length of the record
+    _flip(home / "damaged-clean-0" / f"{1:020d}.log", HEADER_SIZE)
+    _flip(home / "damaged-crc-0" / f"{2:020d}.log", 17)
     subprocess.run(["cp", "-a", home, copy], check=True)
     forecast = _forecast(copy)
     for topic, (_, _, _, obstacle, after) in TOPICS.items():
@@ -180,6 +187,13 @@ def _damage(log: Path, number: int) -> None:
     for _ in range(number):
         position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
     data[position + 8 : position + 12] = bytes(4)
+    log.write_bytes(data)
+
+
+def _flip(log: Path, position: int) -> None:
+    """Change one bit of the first batch of a log."""
+    data = bytearray(log.read_bytes())
+    data[position] ^= 2
     log.write_bytes(data)
 
 
