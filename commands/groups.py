@@ -90,7 +90,8 @@ def groups(
     offsets committed for a deleted topic that a new topic of the same name would receive; a leader
     epoch of a commit that the log or the cluster does not have; partitions of the topic that are
     absent; records in a partition that the coordinator of the group does not read; records that
-    cannot be read; and records that are missing below the high watermark.
+    cannot be read; records that are missing below the high watermark; and a batch at the log end
+    of which only a part was written.
 
     Examples:
       logtool groups --group 'billing-*' --json /mnt/broker-1 /mnt/broker-2
@@ -110,6 +111,12 @@ def groups(
     A coordinator reads a group only in the partition that the hash of its name and the number of
     partitions name. Records of the group in other partitions are a finding.
 
+    History:
+
+    --history marks each commit that sets a partition back to a lower offset than the one that
+    counted before. At the end of a transaction, it names the records of the commits in it: after
+    an abort, they never count.
+
     The state at a moment:
 
     --at replays the records before the first one with a later timestamp, tombstones and ends of
@@ -127,9 +134,11 @@ def groups(
     Restoring offsets:
 
     --restore-plan leaves out offsets of deleted topics, and names the groups that have committed
-    metadata with offsets: Kafka's tool cannot set it. Kafka runs the printed commands only for
-    groups without members. With --at, a partition for which no offset was committed at the moment
-    keeps the offset that it has today: a comment names it, with the command that removes it.
+    metadata with offsets: Kafka's tool cannot set it. It also names offsets that are outside of
+    the log today: Kafka's tool sets them to the log end or the log start. Kafka runs the printed
+    commands only for groups without members. With --at, a partition for which no offset was
+    committed at the moment keeps the offset that it has today: a comment names it, with the command
+    that removes it.
 
     Redpanda:
 

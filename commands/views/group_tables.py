@@ -208,6 +208,10 @@ EVENT: Final = Table("event", "record of a group, or the end of a transaction wi
     _text("topic", "name of the topic", _NO_PARTITION),
     _number("partition", "number of the partition", _NO_PARTITION),
     offset("offset", "the committed offset", "the record is not a commit"),
+    count("set_back", "how far this offset lies below the one that was committed before",
+          null="it does not lie below one"),
+    Column("ended", Kind.NUMBERS, "offsets of the records of the transaction that ended here, "
+           "which are commits of the group: they count from here on, or never if it was aborted"),
     _text("member", "at a commit, id of the member that owned the partition; otherwise id of the "
           "member that the record is about", "the record is not about a member, or the log does "
           "not record the id"),
@@ -229,6 +233,9 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
     count("left_out", "offsets of deleted topics, which the command does not commit"),
     count("metadata_left_out", "offsets whose metadata the command does not commit: the file of "
           "Kafka's tool has no place for it", "metadata_count"),
+    Column("outside", Kind.STRINGS, "offsets that lie beyond the end or before the start of the "
+           "log: Kafka's tool commits the log end or the log start instead, as "
+           "TOPIC-NUMBER=OFFSET"),
     Column("later", Kind.STRINGS, "partitions that had no committed offset at the moment of --at, "
            "and keep the offset that was committed later, as TOPIC-NUMBER=OFFSET"),
     _text("command", "the command", "no offset was committed at the moment of --at"),

@@ -34,7 +34,7 @@ _ROWS = columns(
     "topic_is", "member", "commit_ms", "committed", "expires_ms", "expired", "pending",
     "producer_id", "metadata", "leader_epoch", "topic_id", "record_offset", "event", "time",
     "records", "bytes", "superseded_records", "superseded_bytes", "later", "command", "removal",
-    "deleted", "start_offset", "delivered", "written",
+    "deleted", "start_offset", "delivered", "written", "set_back", "ended", "outside",
 )  # fmt: skip
 _NOTES = {
     "below-start": "BELOW LOG START", "beyond-end": "BEYOND LOG END", "other": "OTHER TOPIC ID",
@@ -45,9 +45,8 @@ _OFFSET = keep((
     TableColumn("note", lambda obj: _note(obj)),
     TableColumn("committed", lambda obj: moment(obj, "committed", "commit_ms")),
     *columns("stable_lag"),
-    TableColumn("expires", lambda obj: _expiry(obj)),
-    *columns("member", "metadata"),
-), "topic", "partition", "offset", "lag", where_said=("note", "expires"))  # fmt: skip
+    *columns("expires", "member", "metadata"),
+), "topic", "partition", "offset", "lag", "committed", where_said=("note",))  # fmt: skip
 _SHARE = keep((
     *columns("topic", "partition", "start_offset", "delivered", "log_end_offset", "lag"),
     TableColumn("note", lambda obj: _NOTES.get(obj["place"]) if obj["lag"] else None),
@@ -71,7 +70,8 @@ _SIZE = keep((
     *columns("offsets_partition"),
 ), "group", "records", "bytes", "superseded")  # fmt: skip
 
-
+_MOST = 10
+"""Records or partitions that one cell or line names."""
 _REDPANDA = (
     "flavour: redpanda; committed offsets are Kafka offsets, offsets of records are Raft offsets"
 )
@@ -276,6 +276,7 @@ class RestorePrinter(GroupPrinter):
         self._bootstrap = bootstrap
         self._number = self._left_out = self._later = 0
         self._in_use: list[str] = []
+        self._outside: list[str] = []
         self._without_metadata: list[str] = []
 
     def show(self, item: Item) -> None:
@@ -301,6 +302,7 @@ class RestorePrinter(GroupPrinter):
         self._number += restore.command is not None
         if state.member_count:
             self._in_use.append(state.name)
+        self._outside += restore.outside
         if restore.metadata_count:
             self._without_metadata.append(state.name)
         self._report.item(RESTORE.row(restore))
@@ -311,6 +313,16 @@ class RestorePrinter(GroupPrinter):
             names = ", ".join(shell.quote(one) for one in self._without_metadata)
             what = "the metadata that was committed with offsets, which Kafka's tool cannot set"
             yield f"the commands leave out {what}; groups with metadata: {names}", "warning"
+        if self._outside:
+            named = ", ".join(self._outside[:_MOST])
+            more = len(self._outside) - _MOST
+            named += f" and {more} more" if more > 0 else ""
+            count = text.count(len(self._outside), "offset")
+            yield (
+                f"{count} outside of the log: Kafka's tool commits the log end or the log start "
+                f"instead, and warns: {named}",
+                "warning",
+            )
         yield from super().last_lines()
 
     def _last_line(self) -> Line:
@@ -364,11 +376,17 @@ def _pending_line(obj: Object) -> str:
 
 def _note(obj: Object) -> str | None:
     notes = [_NOTES[key] for key in (obj["topic_is"], obj["place"]) if key in _NOTES]
-    return ", ".join(notes) or None
+    return ", ".join([*notes, *(["EXPIRED"] if obj["expired"] else [])]) or None
 
 
 def _what(obj: Object) -> str:
     event = str(obj["event"])
+    if obj["set_back"]:
+        return f"{event}, back by {obj['set_back']}"
+    if obj["ended"]:
+        records = ", ".join(map(str, obj["ended"][:_MOST]))
+        more = len(obj["ended"]) - _MOST
+        return f"{event}: {records}" + (f" and {more} more" if more > 0 else "")
     is_said = event == "delete-offset" or not obj["deleted"]
     return event if is_said else f"{event} removed"
 
@@ -392,10 +410,6 @@ def _restore(obj: Object) -> str:
             f"# {obj['removal']}",
         ]
     return "\n".join(f" {text.escape(line)}" for line in lines)
-
-
-def _expiry(obj: Object) -> object:
-    return "EXPIRED" if obj["expired"] else obj["expires"]
 
 
 def _finding(obj: Object, settings: OutputSettings) -> str:

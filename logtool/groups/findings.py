@@ -9,6 +9,7 @@ from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CONSUMER_OFFSETS
+from logtool.groups.loading import Wrong
 
 
 def below_start(name: str, place: str, offset: int, log_start: int) -> Finding:
@@ -90,6 +91,18 @@ def missing_records(reason: str, position: int | None, length: int | None) -> Fi
         f"{reason}; offsets that were committed in these bytes are missing here",
         position=position,
         length=length,
+    )
+
+
+def torn_batch(one: Wrong) -> Finding:
+    """Return a finding: the log ends in a part of a batch, which no coordinator reads."""
+    return Finding(
+        "log/torn-tail",
+        f"{one.reason}: what was committed in this batch is not in the result",
+        position=one.position,
+        length=one.length,
+        first_offset=one.first_offset,
+        last_offset=one.last_offset,
     )
 
 

@@ -1,6 +1,7 @@
 """Events of one group, record by record in the order of the log."""
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,10 +10,9 @@ from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.messages.codec import Value
 from logtool.formats.record_batch import BatchTable
-from logtool.groups import redpanda
+from logtool.groups import findings, redpanda
 from logtool.groups.commits import COMMIT_TYPES, decode
-from logtool.groups.findings import missing_records, unreadable_record
-from logtool.groups.loading import is_torn
+from logtool.groups.loading import is_torn, torn_batch
 from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition, Segment
@@ -42,6 +42,10 @@ class GroupEvent:
     producer_id: int | None = None
     deleted: bool = False
     """True if the record is a tombstone."""
+    set_back: int | None = None
+    """How far the offset lies below the one that counted before; None where it does not."""
+    ended: tuple[int, ...] = ()
+    """Offsets of the group's records in the transaction that ended."""
 
     @property
     def time(self) -> str | None:
@@ -67,16 +71,20 @@ def of_group(
 
         for chunk in segment.batches():
             if chunk.damage:
-                if not (segment.is_active and is_torn(chunk.damage)):
-                    damage = chunk.damage
-                    yield placed(missing_records(damage.message, damage.position, damage.length))
+                damage = chunk.damage
+                if not (segment.is_active and is_torn(damage)):
+                    yield placed(
+                        findings.missing_records(damage.message, damage.position, damage.length)
+                    )
+                elif torn := torn_batch(segment, damage):
+                    yield placed(findings.torn_batch(torn))
                 continue
             on_bytes(int(chunk.table.size.sum()))
             ends = _ends(chunk.table)
             for part in redpanda.read(chunk, compression.DEFAULT_LIMIT):
                 if isinstance(part, Unread):
                     yield placed(
-                        unreadable_record(part.reason, part.first_offset, part.last_offset)
+                        findings.unreadable_record(part.reason, part.first_offset, part.last_offset)
                     )
                     continue
                 producer_ids = part.of_batches(part.batches.producer_id)
@@ -87,7 +95,7 @@ def of_group(
                         yield from replay.record(part, row, int(producer_ids[row]))
                     except FormatError as error:
                         offset = int(part.offset[row])
-                        yield placed(unreadable_record(error.reason, offset, offset))
+                        yield placed(findings.unreadable_record(error.reason, offset, offset))
             for one in ends:
                 yield from replay.end(*one)
 
@@ -100,6 +108,15 @@ def _ends(table: BatchTable) -> list[tuple[int, int, bool, int]]:
     return [(*marker, times[marker[0]]) for marker in markers]
 
 
+class _Commit(NamedTuple):
+    """A commit of an offset."""
+
+    record_offset: int
+    topic: str
+    partition: int
+    offset: int
+
+
 class _GroupReplay:
     """A replay of the records of one group."""
 
@@ -108,7 +125,10 @@ class _GroupReplay:
         raw = group.encode("utf-8", "replace")
         self._head = len(raw).to_bytes(2, "big") + raw
         self._memberships = Memberships()
-        self._open: set[int] = set()
+        self._open: dict[int, list[_Commit]] = {}
+        """The commits in the open transaction of each producer."""
+        self._committed: dict[tuple[str, int], _Commit] = {}
+        """The commit that counts, by topic and partition."""
 
     def record(self, records: RecordTable, row: int, producer_id: int) -> Iterator[GroupEvent]:
         """Yield the event of a record, if it is one of the group; FormatError as `decode`."""
@@ -142,8 +162,16 @@ class _GroupReplay:
     ) -> GroupEvent:
         in_transaction = producer_id != NONE and value is not None
         what = "transactional-commit" if in_transaction else "commit"
-        if in_transaction:
-            self._open.add(producer_id)
+        place, before = (key["topic"], key["partition"]), None
+        if value is None:
+            self._committed.pop(place, None)
+        else:
+            before = self._committed.get(place)
+            commit = _Commit(offset, *place, value["offset"])
+            if in_transaction:
+                self._open.setdefault(producer_id, []).append(commit)
+            else:
+                self._committed[place] = commit
         membership = self._memberships.groups.get(self._group)
         topics = (key["topic"], (value or {}).get("topicId"))
         places = [(topic, key["partition"]) for topic in topics if topic]
@@ -157,16 +185,28 @@ class _GroupReplay:
             member=membership.owner(places, offset) if membership else None,
             producer_id=producer_id if in_transaction else None,
             deleted=value is None,
+            set_back=before.offset - value["offset"]
+            if before and value and before.offset > value["offset"]
+            else None,
         )
 
     def end(
         self, offset: int, producer_id: int, commits: bool, time_ms: int
     ) -> Iterator[GroupEvent]:
         """Yield the end of a transaction in which the group has committed."""
-        if producer_id in self._open:
-            self._open.discard(producer_id)
-            what = "committed" if commits else "aborted"
-            yield self._event(offset, time_ms, what, producer_id=producer_id)
+        if ended := self._open.pop(producer_id, None):
+            for one in ended if commits else ():
+                place = one.topic, one.partition
+                now = self._committed.get(place)
+                if now is None or now.record_offset < one.record_offset:
+                    self._committed[place] = one
+            yield self._event(
+                offset,
+                time_ms,
+                "committed" if commits else "aborted",
+                producer_id=producer_id,
+                ended=tuple(one.record_offset for one in ended),
+            )
 
     def _event(
         self,
@@ -180,6 +220,8 @@ class _GroupReplay:
         member: str | None = None,
         producer_id: int | None = None,
         deleted: bool = False,
+        set_back: int | None = None,
+        ended: tuple[int, ...] = (),
     ) -> GroupEvent:
         membership = self._memberships.groups.get(self._group)
         return GroupEvent(
@@ -195,4 +237,6 @@ class _GroupReplay:
             member=member,
             producer_id=producer_id,
             deleted=deleted,
+            set_back=set_back,
+            ended=ended,
         )

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.formats import compression
+from logtool.formats import compression, record_batch
+from logtool.formats.record_batch import HEADER_SIZE, MAGIC
 from logtool.groups import redpanda
 from logtool.groups.columns import Pending, Slots
 from logtool.groups.commits import Taken, take
@@ -19,7 +20,7 @@ from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
-from logtool.log.dir import Partition
+from logtool.log.dir import Partition, Segment
 from logtool.log.keys import NONE
 from logtool.log.record_table import RecordTable, Unread
 
@@ -49,6 +50,8 @@ class LoadedGroups:
     memberships: Memberships = field(default_factory=Memberships)
     pending: Pending = field(default_factory=Pending)
     damage: list[Wrong] = field(default_factory=list)
+    torn: Wrong | None = None
+    """The batch at the end of which only a part is there; None without one."""
     wrong: list[Wrong] = field(default_factory=list)
     """The first records that cannot be read; `wrong_records` counts all."""
     refused: list[Wrong] = field(default_factory=list)
@@ -105,10 +108,11 @@ def load(
     for segment in listed.segments:
         loaded.end_offset = max(loaded.end_offset, segment.base_offset)
         for chunk in segment.batches():
-            torn = chunk.damage and segment.is_active and is_torn(chunk.damage)
-            if chunk.damage and not torn:
+            if chunk.damage and segment.is_active and is_torn(chunk.damage):
+                loaded.torn = torn_batch(segment, chunk.damage)
+            elif chunk.damage:
                 loaded.damage.append(_damage(chunk, segment.log.path, segment.base_offset))
-            elif not chunk.damage:
+            else:
                 _replay(loaded, chunk, segment.log.path, segment.base_offset, limit, at_ms)
                 on_bytes(int(chunk.table.size.sum()))
             if loaded.cut_at is not None:
@@ -136,6 +140,26 @@ def is_torn(damage: Damage) -> bool:
     """Return whether damage at the end of an active segment is merely an unfinished write."""
     unwritten = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
     return unwritten and not damage.resynchronised
+
+
+def torn_batch(segment: Segment, damage: Damage) -> Wrong | None:
+    """Return the batch of which only a part is there, with the offsets in its header.
+
+    None for mere zeros: no batch was begun there. UnreadableError.
+    """
+    if damage.reason is not DamageReason.INCOMPLETE:
+        return None
+    found = Wrong(
+        segment.log.path, segment.base_offset, damage.message, damage.position, damage.length
+    )
+    with segment.log.open() as source:
+        head = source.read(damage.position, HEADER_SIZE)
+    if len(head) < HEADER_SIZE or head[16] != MAGIC:
+        return found
+    table = record_batch.parse(memoryview(head), [0])
+    first, last = int(table.base_offset[0]), int(table.last_offset[0])
+    is_range = segment.base_offset <= first <= last
+    return replace(found, first_offset=first, last_offset=last) if is_range else found
 
 
 def _replay(

@@ -39,6 +39,19 @@ class Restore:
         return len(self.offsets)
 
     @property
+    def outside(self) -> list[str]:
+        """Return the offsets that lie outside of the log, each as TOPIC-NUMBER=OFFSET.
+
+        Kafka's tool commits the log end or the log start instead, and warns
+        (``ConsumerGroupCommand.checkOffsetsRange``).
+        """
+        return [
+            f"{one.topic}-{one.partition}={one.offset}"
+            for one in self.offsets
+            if one.place in ("below-start", "beyond-end")
+        ]
+
+    @property
     def later(self) -> list[str]:
         """Return the partitions that keep their present offset, each as TOPIC-NUMBER=OFFSET."""
         return [f"{one.topic}-{one.partition}={one.offset}" for one in self.group.later]

@@ -422,6 +422,7 @@ def _findings(loaded: LoadedGroups) -> Iterator[Finding]:
             loaded.damage,
             lambda one: findings.missing_records(one.reason, one.position, one.length),
         ),
+        ([loaded.torn] if loaded.torn else [], findings.torn_batch),
         (
             loaded.wrong,
             lambda one: findings.unreadable_record(one.reason, one.first_offset, one.last_offset),

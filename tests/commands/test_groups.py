@@ -53,6 +53,29 @@ def offsets(found):
     return {(one["group"], one["topic"], one["partition"]): one for one in found.of_type("offset")}
 
 
+@pytest.mark.parametrize("options", [[], ["--history", "fine"], ["--restore-plan"]])
+def test_a_batch_of_which_only_a_part_was_written_is_named(run, tmp_path, options):
+    log = OffsetsLog()
+    log.commit("fine", "orders", 0, 60)
+    file = log.write(tmp_path) / f"{0:020d}.log"
+    size = file.stat().st_size
+    log.commit("fine", "orders", 0, 70)
+    log.write(tmp_path)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-5])
+    found = run("groups", "-f", "ndjson", *options, tmp_path)
+    assert found.status == 0
+    (one,) = found.of_type("finding")
+    assert (one["code"], one["severity"], one["path"]) == ("log/torn-tail", "info", str(file))
+    assert (one["position"], one["length"]) == (size, len(whole) - size - 5)
+    assert (one["first_offset"], one["last_offset"]) == (1, 1)
+    file.write_bytes(whole[: size + 15])
+    (one,) = run("groups", "-f", "ndjson", *options, tmp_path).of_type("finding")
+    assert (one["code"], one["first_offset"]) == ("log/torn-tail", None)
+    file.write_bytes(whole[:size])
+    assert run("groups", "-f", "ndjson", *options, tmp_path).of_type("finding") == []
+
+
 def test_groups_of_a_broker_with_their_offsets(run, running):
     found = run("groups", "-f", "ndjson", running)
     assert found.status == 0
@@ -435,6 +458,38 @@ def test_log_dirs_of_several_clusters_are_not_joined(run, running, tmp_path, nam
     found = run(*arguments)
     assert found.status != 2
     assert "another" not in found.stderr
+
+
+def test_a_history_marks_set_backs_and_names_the_commits_that_a_marker_ends(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("g", "orders", 0, 60)
+    log.commit("g", "orders", 1, 10)
+    log.commit("g", "orders", 0, 900, producer_id=7)
+    log.commit("other", "orders", 1, 900, producer_id=7)
+    log.end_transaction(7, commit=False)
+    log.commit("g", "orders", 0, 70)  # above the one that counts
+    log.commit("g", "orders", 0, 90, producer_id=8)
+    log.commit("g", "orders", 1, 20, producer_id=8)
+    log.commit("g", "orders", 1, 30)  # behind the one of the transaction, which does not count
+    log.end_transaction(8, commit=True)
+    log.commit("g", "orders", 0, 80)
+    log.commit("g", "orders", 1, 25)
+    log.commit("g", "orders", 1, None)
+    log.commit("g", "orders", 1, 5)
+    log.write(tmp_path)
+    events = run("groups", "-f", "ndjson", "--history", "g", tmp_path).of_type("event")
+    ended = {one["record_offset"]: (one["event"], one["ended"]) for one in events if one["ended"]}
+    assert ended == {4: ("aborted", [2]), 9: ("committed", [6, 7])}
+    back = {one["record_offset"]: one["set_back"] for one in events if one["set_back"] is not None}
+    assert back == {10: 10, 11: 5}
+
+
+def test_a_restore_plan_names_what_lies_outside_of_the_log(run, home):
+    plans = run("groups", "-f", "ndjson", "--restore-plan", home).of_type("restore")
+    outside = {one["group"]: one["outside"] for one in plans if one["outside"]}
+    assert outside == {"behind": ["orders-0=40"], "far": ["orders-0=150"]}
+    assert all(one["outside"][0].replace("-0=", ",0,") in one["command"]
+               for one in plans if one["outside"])  # fmt: skip
 
 
 def test_a_history_shows_where_it_lacks_records(run, damaged):

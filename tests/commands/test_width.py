@@ -82,7 +82,7 @@ def test_what_gives_way_is_named_and_wide_shows_it(on_terminal, scenario):
     assert "--wide" not in wide
 
 
-@pytest.mark.parametrize(("width", "more"), [(80, set()), (120, {"committed"})])
+@pytest.mark.parametrize(("width", "more"), [(80, set()), (120, {"log_end_offset"})])
 def test_what_matters_of_a_group_is_shown_on_every_terminal(on_terminal, scenario, width, more):
     _, shown = on_terminal(width, "groups", "--no-progress", scenario("4.3.1/running"))
     headings = [set(line.split()) for line in shown.split("\n") if line.startswith("topic ")]
@@ -91,10 +91,10 @@ def test_what_matters_of_a_group_is_shown_on_every_terminal(on_terminal, scenari
     headings.remove(removed)
     assert len(headings) == 3
     for heading in headings:
-        # An expired offset is no longer there: that says more than when it was committed.
-        expected = {"topic", "partition", "offset", "log_end_offset", "lag", "expires", *more}
+        expected = {"topic", "partition", "offset", "lag", "note", "committed", *more}
         assert expected <= heading
         assert "metadata" not in heading or width > 80
+    assert "EXPIRED" in shown
 
 
 @pytest.fixture
@@ -182,6 +182,12 @@ def test_the_columns_with_the_answer_are_on_every_terminal(on_terminal, scenario
     assert f"{0:020d}.log" in looked
     assert [one[-1] for one in headings(plan)] == ["lost_offsets", "undone_log_start"]
     assert all("producer_id" in one for one in headings(txns))
+
+
+def test_the_sums_of_space_are_on_every_terminal(on_terminal, scenario):
+    _, shown = on_terminal(80, "space", scenario("4.3.1/killed"))
+    columns = {"topic", "disk", "log", "index", "leftovers", "other"}
+    assert columns <= set(headings(shown)[0])
 
 
 def test_a_note_is_shown_before_anything_that_may_give_way():
