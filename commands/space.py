@@ -62,8 +62,16 @@ def space(
 
     The bytes of a segment are spread over the time from the last record of the segment before it
     to its own last record. The week before the newest record counts, or the time that a log
-    covers if that is shorter. The day on which the disk is full assumes that as much is produced
-    as before, and that retention deletes the segments that are there now when they are due.
+    covers if that is shorter, but at least ten seconds. The growth by logs that cover less than an
+    hour is named, because it may be no more than a burst. The day on which the disk is full assumes
+    that as much is produced as before, and that retention deletes the segments that are there now
+    when they are due.
+
+    Deletion:
+
+    The lines below the table say how long a running broker keeps files that wait to be deleted
+    (file.delete.delay.ms), and from which topics retention never deletes anything, because both
+    retention.ms and retention.bytes are -1.
 
     What a start needs:
 

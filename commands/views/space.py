@@ -14,6 +14,7 @@ from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.lazy_dataclass import dataclass
 from logtool.log.inputs import GivenPaths
+from logtool.metadata.setting_values import SettingSource
 from logtool.retention import settings as retention_settings
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
@@ -27,6 +28,9 @@ SCHEMA = DOCUMENT.schema
 _DELETE_RECORDS = (
     "kafka-delete-records.sh --bootstrap-server HOST:9092 --offset-json-file offsets.json"
 )
+
+_MOST = 10
+"""Topics that one line names."""
 
 
 def run(
@@ -107,6 +111,8 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
         self._forecast = forecast
         self.total = SpaceTotal(wanted)
         self._systems: list[FileSystemSpace] = []
+        self._topics: list[TopicSpace] = []
+        """Topics of which something is to be said after the table."""
         self._paths: Sequence[Path] = report.inputs.paths if report.inputs else ()
         self._deleted = False
         """True if a step frees a directory that waits to be deleted."""
@@ -122,6 +128,8 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             total.leftover_bytes += item.leftover_bytes
             summary.partitions += item.partitions
             summary.bytes += item.bytes
+            if item.delete_delay or item.unlimited_bytes:
+                self._topics.append(item)
             self._report.item(TOPIC.row(item))
         elif isinstance(item, FileSystemSpace):
             self._systems.append(item)
@@ -153,13 +161,19 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             yield from _growth(system)
             yield _start(system)
         if total.leftover_bytes:
-            yield (
-                f"{text.size(total.leftover_bytes)} wait to be deleted: the broker frees them when "
-                "it starts",
-                None,
-            )
+            line = f"{text.size(total.leftover_bytes)} wait to be deleted: the broker frees them "
+            if delays := _named(self._topics, _delay):
+                line += (
+                    f"file.delete.delay.ms after it has renamed them, or when it starts ({delays})"
+                )
+            else:
+                line += "when it starts"
+            yield line, None
             if self._deleted:
                 yield from undelete_lines(self._paths)
+        if kept := _named(self._topics, _unlimited):
+            why = "retention.ms and retention.bytes are -1"
+            yield f"retention never deletes anything of {kept}: {why}", None
         if 2 * total.preallocated_bytes > total.disk_bytes:
             share = text.share(total.preallocated_bytes, total.disk_bytes)
             yield (
@@ -201,6 +215,25 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             yield f"  {total.trim_command}", None
 
 
+def _named(topics: Sequence[TopicSpace], what: Callable[[TopicSpace], str]) -> str:
+    """Return what is to be said of topics, at most of `_MOST`; an empty text for nothing."""
+    said = [f"{one.topic} {found}" for one in topics if (found := what(one))]
+    more = [f"and {len(said) - _MOST} more"] if len(said) > _MOST else []
+    return ", ".join([*said[:_MOST], *more])
+
+
+def _delay(topic: TopicSpace) -> str:
+    delay = topic.delete_delay
+    if delay is None:
+        return ""
+    by_default = " by default" if delay.source is SettingSource.DEFAULT else ""
+    return f"{text.duration(delay.number / 1000)}{by_default}"
+
+
+def _unlimited(topic: TopicSpace) -> str:
+    return text.size(topic.unlimited_bytes) if topic.unlimited_bytes else ""
+
+
 def _trimmed(total: SpaceTotal) -> str:
     """Return the bytes that the command frees, and why these are fewer than those of the steps."""
     if total.trim_refused:
@@ -231,6 +264,9 @@ def _growth(system: FileSystemSpace) -> Iterator[Line]:
         yield f"{paths}: {free}", None
         return
     rate = f"{text.size(system.forecast.day_bytes)} a day"
+    if system.forecast.short_bytes:
+        short = text.size(system.forecast.short_bytes)
+        rate += f" ({short} of it by logs that cover less than an hour)"
     until = f"full on {system.full[:10]}" if system.full else "not full within a year"
     style = "warning" if system.full else None
     yield f"{paths}: {free}; {rate} in the week up to {system.newest[:10]}: {until}", style
@@ -250,7 +286,7 @@ def _start(system: FileSystemSpace) -> Line:
 
 def _layout() -> Callable[[Object], Columns | None]:
     by_type = {
-        "topic": keep(_TOPIC, "topic", "disk", "log", "leftovers"),
+        "topic": keep(_TOPIC, "topic", "disk", "log", "index", "leftovers", "other"),
         "step": keep(_STEP, "free", "in", "bytes", "records", "retention"),
     }
     return lambda obj: by_type.get(str(obj["type"]))

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from logtool.commands.views.retention_tables import SETTING
 from logtool.schemas.columns import Column, Kind, Table, count, offset, size, timed
 from logtool.schemas.document import Document
 
@@ -12,6 +13,11 @@ TOPIC: Final = Table("topic", "topic", (
     size("bytes", "bytes by the sizes of the files; a preallocated index counts as a whole"),
     size("disk_bytes", "bytes of the blocks that the files take"),
     size("leftover_bytes", "bytes of blocks that the broker frees by itself when it starts"),
+    size("unlimited_bytes", "bytes of .log files that retention never deletes, because "
+         "retention.ms and retention.bytes are -1"),
+    Column("delete_delay", Kind.OBJECT, "the setting by which a running broker deletes .deleted "
+           "files and -delete dirs: so long after it has renamed them", of=SETTING,
+           null="no file of the topic waits for that"),
     Column("by_kind", Kind.COUNTS, "bytes of blocks of each kind: log, index, deleted, temporary, "
            "stray, future, metadata-log, other", "bytes"),
 ), note="One topic in all log dirs.", type="topic",
@@ -23,6 +29,8 @@ FILE_SYSTEM: Final = Table("file_system", "file system", (
     size("disk_bytes", "bytes of the blocks that these log dirs take"),
     size("day_bytes", "bytes of .log files that are produced in a day, by the timestamps of the "
          "week before newest_ms", "forecast.day_bytes"),
+    size("short_bytes", "bytes of these in logs that cover less than an hour, whose growth may be "
+         "no more than a burst", "forecast.short_bytes"),
     size("freed_bytes", "bytes of .log files that retention deletes in the day after --at",
          "forecast.freed_bytes"),
     *timed("newest_ms", "largest timestamp that is not later than --at", "there is no record"),

@@ -82,8 +82,13 @@ CLEANER_FROM_FILE = (
 """Settings of the log cleaner to take from it."""
 ALL_FROM_FILE = tuple(dict.fromkeys((*FROM_FILE, *CLEANER_FROM_FILE, BROKER_NAMES[FILE_DELAY])))
 """Settings of both, and of the deletion of files, to take from it."""
-SPACE_FROM_FILE = (*FROM_FILE, *(BROKER_NAMES[name] for name in _OF_INDEXES), *_OF_THREADS)
-"""Settings of retention, and those that the room of a start depends on, to take from it."""
+SPACE_FROM_FILE = (
+    *FROM_FILE,
+    *(BROKER_NAMES[name] for name in (*_OF_INDEXES, FILE_DELAY)),
+    *_OF_THREADS,
+)
+"""Settings of retention and of the deletion of files, and those that the room of a start depends
+on, to take from it."""
 _AS_WHOLE = -2
 """The value of a local limit that stands for the limit of the whole log."""
 

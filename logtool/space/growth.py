@@ -2,7 +2,8 @@
 
 The bytes of a segment are spread evenly over the time from the largest timestamp of the segment
 before it to its own. A log whose oldest records are younger than the window counts over the time
-that it covers, because retention may have deleted what was there before.
+that it covers, because retention may have deleted what was there before. A short time says little:
+the bytes of such logs are also added up apart.
 """
 
 import numpy as np
@@ -13,8 +14,10 @@ from logtool.lazy_dataclass import dataclass
 DAY_MS = 86_400_000
 WINDOW_DAYS = 7
 """Days before the newest record over which the growth is measured."""
-SHORTEST_MS = 3_600_000
+SHORTEST_MS = 10_000
 """Time over which a log counts at least."""
+SHORT_MS = 3_600_000
+"""Time that a log covers below which its growth may be no more than a burst."""
 LONGEST_DAYS = 365
 """Days that are looked ahead."""
 
@@ -46,6 +49,8 @@ class GrowthForecast:
     """Largest timestamp that is not in the future; None without a record."""
     day_bytes: int
     """Bytes of .log files that are produced in a day."""
+    short_bytes: int
+    """Bytes of these in logs that cover less than `SHORT_MS`."""
     freed_bytes: int
     """Bytes that retention deletes within a day."""
     full_ms: int | None
@@ -58,20 +63,26 @@ def forecast(segments: SegmentTimes, free_bytes: int, at_ms: int) -> GrowthForec
     stamp = np.asarray(segments.timestamp_ms, np.int64)
     past = (stamp >= 0) & (stamp <= at_ms)
     newest = int(stamp[past].max()) if past.any() else None
-    day_bytes = 0.0 if newest is None else _day_bytes(segments, past, newest)
+    day_bytes, short_bytes = (0.0, 0.0) if newest is None else _day_bytes(segments, past, newest)
     freed = _by_day(np.asarray(segments.deleted_ms, np.int64), size, at_ms)
     left = free_bytes - day_bytes * np.arange(1, LONGEST_DAYS + 1) + np.cumsum(freed)
     full = np.flatnonzero(left < 0)
     return GrowthForecast(
         newest_ms=newest,
         day_bytes=round(day_bytes),
+        short_bytes=round(short_bytes),
         freed_bytes=round(float(freed[0])),
         full_ms=at_ms + (int(full[0]) + 1) * DAY_MS if len(full) else None,
     )
 
 
-def _day_bytes(segments: SegmentTimes, past: npt.NDArray[np.bool_], newest: int) -> float:
-    """Return the bytes in a day of all logs together, each over the time that it covers."""
+def _day_bytes(
+    segments: SegmentTimes, past: npt.NDArray[np.bool_], newest: int
+) -> tuple[float, float]:
+    """Return the bytes in a day of all logs together, each over the time that it covers.
+
+    The second number is that of the logs that cover less than `SHORT_MS`.
+    """
     log, begin, stamp = (
         np.asarray(one, np.int64)
         for one in (segments.log, segments.begin_ms, segments.timestamp_ms)
@@ -85,7 +96,8 @@ def _day_bytes(segments: SegmentTimes, past: npt.NDArray[np.bool_], newest: int)
     oldest = np.full(count, newest, np.int64)
     np.minimum.at(oldest, log, np.maximum(begin, window))
     span = np.maximum(newest - oldest, SHORTEST_MS)
-    return float((np.bincount(log, size * inside, minlength=count) / span).sum() * DAY_MS)
+    per_day = np.bincount(log, size * inside, minlength=count) / span * DAY_MS
+    return float(per_day.sum()), float(per_day[span < SHORT_MS].sum())
 
 
 def _by_day(

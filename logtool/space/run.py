@@ -16,10 +16,11 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, records
 from logtool.log.selection import Selection
 from logtool.metadata.log_start import is_tiered
+from logtool.metadata.setting_values import SettingValue
 from logtool.node.node import Node
 from logtool.retention.logs import LiveLogs
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
-from logtool.retention.settings import CLEANER, CLEANER_BUFFERS, CLEANER_MAP
+from logtool.retention.settings import CLEANER, CLEANER_BUFFERS, CLEANER_MAP, FILE_DELAY
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 from logtool.space import freeing, growth, usage
@@ -38,6 +39,10 @@ class TopicSpace:
     partitions: int = 0
     """Partition dirs, also those that wait to be deleted."""
     kinds: dict[SpaceKind, Bytes] = field(default_factory=lambda: defaultdict(Bytes))
+    unlimited_bytes: int = 0
+    """Bytes of .log files that no limit of retention deletes."""
+    delete_delay: SettingValue | None = None
+    """``file.delete.delay.ms``; None if no file waits for it."""
 
     @property
     def bytes(self) -> int:
@@ -230,6 +235,9 @@ class SpaceRun:
                 yield item
                 continue
             number = next(numbers)
+            limits, topic = item.limits, self._topics.get(item.directory.topic)
+            if topic and limits.deletes and max(limits.ms.number, limits.bytes.number) < 0:
+                topic.unlimited_bytes += item.bytes
             device = os.lstat(item.path).st_dev
             if device in self._systems:
                 active = self._active.get(os.fspath(item.path))
@@ -242,6 +250,9 @@ class SpaceRun:
                     except UnreadableError as error:
                         yield error
             yield from self._segments(number, device, item)
+        for name, topic in self._topics.items():
+            if name is not None and SpaceKind.DELETED in topic.kinds:
+                topic.delete_delay = job.settings.value(name, FILE_DELAY)
         buffers = (job.settings.of_broker(name) for name in (CLEANER_MAP, CLEANER_BUFFERS))
         has_cleaner = job.settings.of_broker(CLEANER).is_true
         self.cleaner_heap_bytes = sum(one.number for one in buffers) if has_cleaner else 0

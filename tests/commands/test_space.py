@@ -70,6 +70,30 @@ def test_trim_removes_the_bytes_that_the_steps_free(run, clean):
     assert {one["kind"] for one in trimmed} == {"leftovers", "segments"}
 
 
+@pytest.mark.parametrize(
+    ("more", "delay", "source"),
+    [("", "60000", "default"), ("log.segment.delete.delay.ms=3600000", "3600000", "file")],
+)
+def test_what_waits_and_what_is_never_deleted_has_its_settings(
+    run, copy_of, tmp_path, more, delay, source
+):
+    home = copy_of("4.3.1/clean")
+    config = tmp_path / "server.properties"
+    config.write_text(f"log.retention.ms=-1\n{more}\n")
+    words = ("--broker-config", config, home)
+    before = {one["topic"]: one for one in ndjson(run, *words).of_type("topic")}
+    assert before["codec-none"]["delete_delay"] is None
+    first = home / "codec-none-0" / f"{0:020d}.log"
+    first.with_name(f"{5:020d}.log.deleted").write_bytes(b"x")
+    now = {one["topic"]: one for one in ndjson(run, *words).of_type("topic")}
+    setting = now["codec-none"]["delete_delay"]
+    assert (setting["value"], setting["source"]) == (delay, source)
+    logs = sum(one.stat().st_size for one in home.glob("codec-none-*/*.log"))
+    assert now["codec-none"]["unlimited_bytes"] == logs > 0
+    assert ndjson(run, home).of_type("topic")[0]["unlimited_bytes"] == 0
+    assert now["__cluster_metadata"]["unlimited_bytes"] == 0
+
+
 def test_each_kind_has_its_files(run, copy_of):
     home = copy_of("4.3.1/clean")
     before = {one["topic"]: one for one in ndjson(run, home).of_type("topic")}

@@ -41,6 +41,18 @@ def test_logs_add_up_and_a_silent_one_counts_nothing():
     assert found.newest_ms == NOW
 
 
+@pytest.mark.parametrize(
+    ("seconds", "is_short", "expected"),
+    [(7200, False, 12 * MIB), (3599, True, 24 * MIB), (60, True, 1440 * MIB),
+     (1, True, 8640 * MIB)],
+)  # fmt: skip
+def test_a_log_of_a_short_time_counts_over_it_and_is_counted_apart(seconds, is_short, expected):
+    young = [(50 * MIB, None, seconds / 86400), (MIB, seconds / 86400, 0)]
+    found = forecast(segments([(7 * MIB, 7, 0)], young), 0, NOW)
+    assert found.day_bytes == pytest.approx(MIB + expected, rel=1e-3)
+    assert found.short_bytes == pytest.approx(expected if is_short else 0, rel=1e-3)
+
+
 def test_a_timestamp_in_the_future_is_left_out():
     found = forecast(segments([(7 * MIB, 7, 0)], [(99 * MIB, 7, -400)]), 0, NOW)
     assert (found.day_bytes, found.newest_ms) == (MIB, NOW)
