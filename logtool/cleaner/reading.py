@@ -6,9 +6,10 @@ magic, or with records that do not decode, ends it: the broker puts the row back
 offset, and does not clean the partition again until its next start. If a batch without a possible
 size is the first of a dirty closed segment, the broker stops earlier, when it looks at the
 timestamps of these batches, and the row stays. The broker does not compare the CRC of a batch. Here
-a wrong CRC says which batches to decode: the records of the others are as a broker accepted them. A
-record without a key is deleted. A segment with offsets too far from its base offset is split first,
-and cleaned later.
+a wrong CRC says which batches to decode: the records of the others are as a broker accepted them.
+One difference is left: the broker does not decode most batches of aborted transactions. A record
+without a key is deleted. A segment with offsets too far from its base offset is split first, and
+cleaned later.
 
 The first cleaning that sees a tombstone or an end-transaction marker as the last of its key or its
 transaction gives its batch a delete horizon, ``delete.retention.ms`` later; a cleaning after that
