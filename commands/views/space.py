@@ -216,7 +216,7 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
 
 
 def _named(topics: Sequence[TopicSpace], what: Callable[[TopicSpace], str]) -> str:
-    """Return what is to be said of topics, at most of `_MOST`; an empty text for nothing."""
+    """Return the sentence about topics, at most `_MOST`; an empty text without one."""
     said = [f"{one.topic} {found}" for one in topics if (found := what(one))]
     more = [f"and {len(said) - _MOST} more"] if len(said) > _MOST else []
     return ", ".join([*said[:_MOST], *more])

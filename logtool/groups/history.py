@@ -43,7 +43,7 @@ class GroupEvent:
     deleted: bool = False
     """True if the record is a tombstone."""
     set_back: int | None = None
-    """How far the offset lies below the one that counted before; None where it does not."""
+    """Offsets by which it lies below the one that counted before; None if it does not."""
     ended: tuple[int, ...] = ()
     """Offsets of the group's records in the transaction that ended."""
 
