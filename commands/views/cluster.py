@@ -199,7 +199,8 @@ def _partition(obj: Object) -> str:
     if obj["strays"]:
         lines[0] += f"; becomes a stray on {', '.join(map(str, obj['strays']))}"
     if obj["nowhere"]:
-        lines.append(f"  {text.count(obj['nowhere'], 'acknowledged offset')} on no volume")
+        gone = text.count(obj["nowhere"], "acknowledged offset")
+        lines.append(f"  {gone} on no volume, lost with every leader")
     costs = {(one["acknowledged_lost"], one["may_be_lost"]) for one in obj["leaders"]}
     for one in obj["leaders"] if costs != {(0, 0)} else ():
         lines += _leader(one)

@@ -86,7 +86,8 @@ _LEADER = Table("leader", "replica that may lead", (
            "person"),
     offset("log_end_offset", "end of its log after the load", value="log_end"),
     offset("high_watermark", "checkpointed high watermark", "the checkpoint has no row"),
-    count("acknowledged_lost", "acknowledged offsets that are lost if it leads"),
+    count("acknowledged_lost", "acknowledged offsets that are lost if it leads, with those of "
+          "nowhere"),
     count("may_be_lost", "further offsets that may have been acknowledged",
           null="the number is not known"),
     Column("cuts", Kind.OBJECT, "followers that cut the end of their logs", of=_CUT, many=True),
@@ -118,7 +119,7 @@ PARTITION: Final = Table("partition", "partition", (
            "not even an empty one"),
     Column("strays", Kind.NODES, "nodes whose copy becomes a stray"),
     Column("unloaded", Kind.NODES, "nodes whose copy no broker loads, for another reason"),
-    count("nowhere", "acknowledged offsets that no copy has"),
+    count("nowhere", "acknowledged offsets that no copy has; they are lost with every leader"),
 ), note="One partition at the start. End offsets and high watermarks are exclusive.",
     type="partition", made_from="logtool.cluster.partitions:PartitionOutlook")  # fmt: skip
 OTHER_TOPIC: Final = Table("other-topic", "topic id that the metadata log does not have", (

@@ -11,11 +11,12 @@ from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.metrics import MetricsFile
+from logtool.commands.views.watermark_plan import plan_lines
 from logtool.commands.views.watermark_tables import CHOICE, DOCUMENT, GROUP, TRUNCATION
-from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.formats.names import TopicPartition
+from logtool.log.inputs import NodeDir
 from logtool.node.options import StartOptions
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
@@ -26,7 +27,6 @@ from logtool.watermark.run import Found, Watermarks
 SCHEMA = DOCUMENT.schema
 MOST_CHOICES = 10
 """Partitions for which a person is shown the cost of each leader in one line."""
-_NOTHING = "nothing"
 _REPLICA = keep(columns(
     "topic", "partition", "node", "log_start_offset", "recovery_point", "high_watermark",
     "last_stable_offset", "log_end_offset", "uncommitted_records", "leader_epoch", "tail",
@@ -107,7 +107,7 @@ def run(
         selection=given.selection, leader=leader, flavour=given.flavour,
         run=running.run(report), summary=summary,
     )  # fmt: skip
-    return metrics.write(summary, report.consume(job, WatermarkPrinter(report, job), fail_on))
+    return metrics.write(summary, report.consume(job, WatermarkPrinter(report, job, dirs), fail_on))
 
 
 def _layout(obj: Object) -> Columns | str | None:
@@ -117,14 +117,15 @@ def _layout(obj: Object) -> Columns | str | None:
 class WatermarkPrinter(Printer[Found]):
     """Prints replicas as they come; in a table, what they add up to stands behind all of them."""
 
-    def __init__(self, report: Report, job: Watermarks) -> None:
+    def __init__(self, report: Report, job: Watermarks, places: Sequence[NodeDir]) -> None:
         self._report = report
+        self._places = places
         self._job = job
         self._table = report.settings.format in ("table", "markdown")
         self._later: dict[str, list[Object]] = {
             kind: [] for kind in ("group", "truncation", "choice", "finding")
         }
-        self._lost_offsets = 0
+        self._lost_offsets = self._nowhere = 0
         self._partitions = self._lost = self._offline = self._dropped = self._twins = 0
         self._uncompared: list[ReplicaGroup] = []
         """Groups whose replica is compared with none, as no copy of the others was given."""
@@ -174,11 +175,12 @@ class WatermarkPrinter(Printer[Found]):
         self._partitions += 1
         self._unloaded.discard((group.topic, group.partition))
         self._advised += [group] if group.keep_stopped else []
+        self._nowhere += group.nowhere
         losses = {(one.acknowledged_lost, one.may_be_lost) for one in group.choices}
         self._differing += [group] if len(losses) > 1 else []
         self._lost += group.acknowledged_lost > 0
         self._lost_offsets += group.acknowledged_lost
-        self._unsure += [group] if group.may_be_lost != 0 else []
+        self._unsure += [group] if group.may_be_lost != 0 and group.not_looked_at else []
         self._uncompared += [group] if group.is_uncompared else []
         self._twins += bool(group.other_topic) and group.topic_id is None
         for replica in group.other_topic:
@@ -235,8 +237,8 @@ class WatermarkPrinter(Printer[Found]):
         if len(self._differing) > MOST_CHOICES:
             more = text.count(len(self._differing) - MOST_CHOICES, "more partition")
             yield f"{more} in which leaders differ in what is lost; see the table", style
-        for group in self._advised:
-            yield f"{text.escape(group.topic)}-{group.partition}: {_advice(group)}", style
+        for line in plan_lines(self._advised, self._places):
+            yield line, style
         if self._uncompared:
             yield _uncompared(self._uncompared), None
         partitions = text.count(self._partitions, "partition")
@@ -246,13 +248,20 @@ class WatermarkPrinter(Printer[Found]):
         )
         yield f"{text.state(self._report.summary)}{partitions}: {verdict}", style
 
+    def _loss(self) -> str:
+        """Return the loss in all partitions as a text: what no copy has is a fact."""
+        offsets = text.count(self._lost_offsets, "acknowledged offset")
+        where = text.count(self._lost, "partition")
+        if self._lost_offsets == self._nowhere:
+            return f"{offsets} {'is' if self._lost_offsets == 1 else 'are'} lost in {where}"
+        line = f"{offsets} would be lost in {where} with the assumed leaders"
+        return f"{line}, of which no copy has {self._nowhere:,}" if self._nowhere else line
+
     def _problems(self) -> list[str]:
         """Return the losses, and the questions that are open, each as a text; may be empty."""
         found = []
         if self._lost:
-            offsets = text.count(self._lost_offsets, "acknowledged offset")
-            verb = "is" if self._lost_offsets == 1 else "are"
-            found.append(f"{offsets} {verb} lost in {text.count(self._lost, 'partition')}")
+            found.append(self._loss())
         if self._unsure:
             found.append(f"acknowledged records may be lost in {len(self._unsure)}")
         if self._dropped:
@@ -303,12 +312,17 @@ def _nodes(ids: Iterable[int | None]) -> str:
 def _leaders(group: ReplicaGroup) -> str:
     """Return a text: who should lead, the cost of the others, and whom controllers elect."""
     costs: dict[str, list[str]] = {}
+    best = [one for one in group.choices if not group.loses_more(one)]
     for one in sorted(group.choices, key=loss_of):
-        costs.setdefault(_cost(one), []).append(str(one.replica.node))
-    safe = costs.pop(_NOTHING, [])
-    said = f"let {' or '.join(safe)} lead" if safe else "each leader loses records"
+        if one not in best:
+            costs.setdefault(_cost(one), []).append(str(one.replica.node))
+    safe = " or ".join(str(one.replica.node) for one in best)
+    said = f"let {safe} lead" if safe else "each leader loses records"
+    if group.nowhere:
+        gone = text.count(group.nowhere, "acknowledged record")
+        said = f"{gone} in no copy, lost with every leader; {said}"
     said += "".join(
-        f"; if {' or '.join(nodes)} leads, {cost} lost" for cost, nodes in costs.items()
+        f"; if {' or '.join(nodes)} leads, {cost}" for cost, nodes in costs.items()
     )
     said += _why_acknowledged(group)
     elected = [str(one.replica.node) for one in group.choices if one.standing.election != "unclean"]
@@ -334,39 +348,16 @@ def _why_acknowledged(group: ReplicaGroup) -> str:
 
 def _cost(choice: Choice) -> str:
     """Return the loss with a leader in words."""
-    lost = choice.acknowledged_lost
-    known = f"{text.count(lost, 'acknowledged record')}" if lost else ""
-    if choice.may_be_lost is None:
-        maybe = "an unknown number more may be" if known else "an unknown number of records may be"
-    elif choice.may_be_lost:
-        maybe = f"up to {text.count(choice.may_be_lost, 'record')} may be"
-    else:
-        maybe = ""
-    if not (known or maybe):
-        return _NOTHING
-    verb = " is" if lost == 1 else " are"
-    return " and ".join(part for part in (f"{known}{verb}" if known else "", maybe) if part)
-
-
-def _advice(group: ReplicaGroup) -> str:
-    """Return a text: the nodes that should not lead, and the election that loses least."""
-    cut = max(one.acknowledged_lost for one in group.choices
-              if one.replica.node in group.keep_stopped)  # fmt: skip
-    best = next(one for one in group.choices if one.replica.node == group.best_leader)
-    named = ", ".join(map(str, group.keep_stopped))
-    who = "node" if len(group.keep_stopped) == 1 else "nodes"
-    how = f"start node {group.best_leader} alone first"
-    if best.standing.election != "clean":
-        how = (
-            f"start node {group.best_leader} without {who} {named}, and request an unclean "
-            "election: kafka-leader-election.sh --election-type unclean "
-            f"{shell.option('--topic', group.topic)} --partition {group.partition}"
-        )
-    return (
-        f"if {who} {named} is up, controllers may elect it, and up to "
-        f"{text.count(cut, 'acknowledged record')} are lost; with node {group.best_leader} as "
-        f"leader none is lost: {how}"
-    )
+    lost, more = choice.acknowledged_lost, choice.may_be_lost
+    parts = []
+    if lost:
+        verb = "is" if lost == 1 else "are"
+        parts.append(f"{text.count(lost, 'acknowledged record')} {verb} lost")
+    if more != 0:
+        count = "an unknown number" if more is None else f"up to {more:,}"
+        what = "records" if more else "of records"
+        parts.append(f"{count} more may be" if lost else f"{count} {what} may be lost")
+    return ", and ".join(parts)
 
 
 def _may_be_lost(group: ReplicaGroup) -> str:

@@ -95,9 +95,13 @@ GROUP: Final = Table("group", "partition", (
           value="furthest.node"),
     _node("assumed_leader", "node id of the assumed next leader",
           value="assumed.node"),
-    _count("acknowledged_lost", "acknowledged offsets that are lost if the assumed leader leads"),
-    _count("may_be_lost", "offsets that may have been acknowledged and that the assumed leader "
-           "lacks, because nodes of not_looked_at were in sync and the assumed leader was not",
+    _count("acknowledged_lost", "acknowledged offsets that are lost if the assumed leader leads, "
+           "with those of nowhere"),
+    _count("nowhere", "acknowledged offsets that no given copy has, by the checkpointed high "
+           "watermarks; they are lost with every leader"),
+    _count("may_be_lost", "further offsets that may have been acknowledged and that the assumed "
+           "leader lacks: nodes of not_looked_at were in sync and the assumed leader was not, or "
+           "it was in sync and lacks acknowledged offsets, as the copies are of different moments",
            _UNCOUNTED),
     Column("topic_id", Kind.STRING, "topic id of the replicas that are compared",
            null="no replica has one, or as many replicas have another one, and no metadata log "
@@ -108,7 +112,8 @@ GROUP: Final = Table("group", "partition", (
     _node("best_leader", "id of the node that loses least as leader",
           "no metadata log shows who may lead"),
     Column("keep_stopped", Kind.NODES, "node ids of replicas that controllers may elect by "
-           "themselves, and that lose records, although best_leader loses none"),
+           "themselves, and that lose records which best_leader has, although best_leader loses "
+           "only those of nowhere"),
 ), note="The replicas of a partition together. Records that all in-sync replicas have count as "
         "committed.",
     type="group", made_from="logtool.watermark.replica_group:ReplicaGroup")  # fmt: skip
@@ -127,9 +132,10 @@ CHOICE: Final = Table("choice", "replica that may lead", (
     Column("unclean_stop", Kind.BOOL, "whether the next start of the broker removes the replica "
            "from the in-sync and the eligible leader replicas", value="standing.loses_it"),
     offset("log_end_offset", "end of the log after the load", value="replica.log_end"),
-    _count("acknowledged_lost", "acknowledged offsets that are lost if the replica leads"),
-    _count("may_be_lost", "offsets that may have been acknowledged and that the replica lacks, "
-           "because nodes that were not given were in sync and the replica was not", _UNCOUNTED),
+    _count("acknowledged_lost", "acknowledged offsets that are lost if the replica leads, with "
+           "those of nowhere"),
+    _count("may_be_lost", "further offsets that may have been acknowledged and that the replica "
+           "lacks, as for the assumed leader", _UNCOUNTED),
 ), note="One replica as the next leader: the kind of election, and the loss.",
     type="choice", made_from="logtool.watermark.replica_group:Choice")  # fmt: skip
 TRUNCATION: Final = Table("truncation", "follower", (

@@ -59,7 +59,8 @@ class LeaderOutlook:
     high_watermark: int | None
     """Checkpointed high watermark; None without a row."""
     acknowledged_lost: int
-    """Acknowledged offsets that are lost if it leads, as far as files prove them."""
+    """Acknowledged offsets that are lost if it leads, as far as files prove them, with those that
+    no copy has."""
     may_be_lost: int | None
     """Further offsets that may have been acknowledged; None if the number is not known."""
     cuts: tuple[FollowerCut, ...]
@@ -190,7 +191,7 @@ def outlook(
     may_fail = bool(state)
     if group and image and state:
         nodes, may_fail = _electable(group, image, state)
-        leaders = [_leader(one, one.replica.node in nodes) for one in group.choices]
+        leaders = [_leader(one, one.replica.node in nodes, group.nowhere) for one in group.choices]
     if group and not leaders:
         # Without an image it is not known who may lead.
         leaders = [_alone(one) for one in group.replicas]
@@ -200,7 +201,7 @@ def outlook(
     having = {one.node for one in group.replicas if not one.is_new} if group else set()
     members = state.replicas if state else ()
     ends = [one.log_end for one in ((*group.replicas, *spares) if group else ())]
-    proven = [one.checkpointed or 0 for one in (group.replicas if group else ())]
+    acknowledged = max(one.log_end for one in group.replicas) + group.nowhere if group else 0
     return PartitionOutlook(
         topic=topic,
         partition=number,
@@ -213,7 +214,7 @@ def outlook(
         away=tuple(one for one in members if one not in up),
         strays=tuple(one.node for one in replicas if one.outcome == STRAY),
         unloaded=tuple(one.node for one in replicas if not one.usable and one.outcome != STRAY),
-        nowhere=max(0, max(proven, default=0) - max(ends, default=0)),
+        nowhere=max(0, acknowledged - max(ends, default=0)) if group and group.nowhere else 0,
         may_be_leaderless=may_fail,
         repairs=tuple(_repairs(group, [*replicas, *spares])) if group else (),
     )
@@ -260,7 +261,7 @@ def _clean(group: ReplicaGroup) -> set[int | None]:
     return {one.replica.node for one in group.choices if not one.standing.loses_it}
 
 
-def _leader(choice: Choice, electable: bool) -> LeaderOutlook:
+def _leader(choice: Choice, electable: bool, nowhere: int) -> LeaderOutlook:
     replica = choice.replica
     cuts = tuple(
         FollowerCut(
@@ -273,7 +274,7 @@ def _leader(choice: Choice, electable: bool) -> LeaderOutlook:
         if one.removed_by_leader_epoch > 0
     )
     cut = max((one.offsets for one in cuts), default=0)
-    more = max(0, cut - choice.acknowledged_lost)
+    more = max(0, cut + nowhere - choice.acknowledged_lost)
     return LeaderOutlook(
         node=replica.node,
         path=replica.path,

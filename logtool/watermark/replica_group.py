@@ -108,7 +108,7 @@ class ReplicaGroup:
     """High watermark up to which the replicas in sync agree, or the highest that they checkpointed
     if they are too few for it to rise; None if none of them was read."""
     committed: int
-    """Offset below which records are known to have been committed."""
+    """Offset below which records are known to have been committed, and a replica has them."""
     leader: int | None
     """Node id of the leader in the metadata log."""
     assumed: Replica
@@ -131,12 +131,17 @@ class ReplicaGroup:
     """Node ids of all replicas in the metadata log; empty without one."""
     in_question: bool = True
     """True if the cost of a leader is reported; False for a single replica by default."""
+    nowhere: int = 0
+    """Acknowledged offsets that no replica has, by the checkpointed high watermarks."""
 
     @property
     def acknowledged_lost(self) -> int:
-        """Return how many acknowledged offsets go if the assumed leader leads."""
-        cut = (truncation.acknowledged_lost for truncation in self.truncations)
-        return max([self.assumed.acknowledged_gone, *cut])
+        """Return how many acknowledged offsets go if the assumed leader leads.
+
+        Those that no replica has are lost with every leader, and count for every leader.
+        """
+        cut = max((one.acknowledged_lost for one in self.truncations), default=0)
+        return max(self.assumed.acknowledged_gone, cut + self.nowhere)
 
     @property
     def best_leader(self) -> int | None:
@@ -148,15 +153,20 @@ class ReplicaGroup:
     def keep_stopped(self) -> tuple[int | None, ...]:
         """Return the nodes that controllers may elect and that lose records, if another loses none.
 
-        Empty if every leader loses some: these are different records, and a person has to choose.
+        Empty if every leader loses some that a replica has: these are different records, and a
+        person has to choose.
         """
-        if min(map(loss_of, self.choices), default=_NO_LOSS) > _NO_LOSS:
+        if all(map(self.loses_more, self.choices)):
             return ()
         return tuple(
             one.replica.node
             for one in self.choices
-            if one.standing.election is not Election.UNCLEAN and loss_of(one) > _NO_LOSS
+            if one.standing.election is not Election.UNCLEAN and self.loses_more(one)
         )
+
+    def loses_more(self, choice: Choice) -> bool:
+        """Return whether a choice loses, or may lose, more than what no replica has."""
+        return loss_of(choice) > (float(self.nowhere), self.nowhere)
 
     @property
     def not_looked_at(self) -> tuple[int | None, ...]:
@@ -186,7 +196,7 @@ class ReplicaGroup:
         """
         if not self.replicas[0].keeps_watermark:
             return "majority"
-        if self.committed <= max(one.high_watermark for one in self.replicas):
+        if self.committed <= max(one.checkpointed or one.high_watermark for one in self.replicas):
             return "checkpoint"
         alone = any(one.alone and one.log_end == self.committed for one in self.replicas)
         return "alone" if alone else "in-sync"
@@ -196,11 +206,18 @@ class ReplicaGroup:
         """Return how many offsets the assumed leader lacks that may have been acknowledged.
 
         Each log in sync has every acknowledged record. So a leader that is in sync or eligible
-        lacks nothing. Any other may lack offsets that the replicas in sync agree on, as far as
-        these were read. None: no replica in sync was read, so that the number is unknown.
+        lacks nothing, unless it lacks acknowledged offsets that another one has: then the replicas
+        are of different moments, and all that it lacks may have been acknowledged. Any other may
+        lack offsets that the replicas in sync agree on, as far as these were read. None: no replica
+        in sync was read, so that the number is unknown.
         """
-        is_safe = not self.not_looked_at or self.assumed.node in (*self.in_sync, *self.elr)
-        if is_safe or not self.in_question:
+        if not self.in_question:
+            return 0
+        if self.assumed.node in (*self.in_sync, *self.elr):
+            known = max((one.acknowledged_lost for one in self.truncations), default=0)
+            cut = max((one.removed_by_leader_epoch for one in self.truncations), default=0)
+            return max(0, cut - known) if known else 0
+        if not self.not_looked_at:
             return 0
         ends = [
             truncation.committed_at_most(self.high_watermark)
@@ -264,6 +281,8 @@ def group_replicas(
     if known and known.isr and len(here) == len(in_sync):
         # All in sync have it: so it was committed, however old the checkpoints are.
         committed |= {replica.path: max(replica.committed, watermark or 0) for replica in here}
+    furthest = furthest_of(usable)
+    acknowledged = _acknowledged(usable, furthest, epoch, committed)
     return ReplicaGroup(
         topic=usable[0].topic,
         partition=usable[0].partition,
@@ -275,17 +294,36 @@ def group_replicas(
         committed=max(committed.values()),
         leader=leader,
         assumed=assumed,
-        furthest=furthest_of(usable),
+        furthest=furthest,
         truncations=tuple(truncations_of(usable, assumed, epoch, committed)),
         topic_id=topic_id if is_sure else None,
         other_topic=tuple(replica for replica in loading if replica not in usable),
         elr=known.elr if known else (),
         unusable=tuple(replica.node for replica in replicas if not replica.usable),
         members=known.replicas if known else (),
+        nowhere=max(0, acknowledged - max(replica.log_end for replica in usable)),
     )
 
 
-_NO_LOSS = (0.0, 0)
+def _acknowledged(
+    replicas: Sequence[Replica], furthest: Replica, epoch: int, committed: dict[Path, int]
+) -> int:
+    """Return the highest offset that a replica or a checkpoint shows as acknowledged.
+
+    `committed` is raised to it for each replica, as far as its log is the same as that of the
+    `furthest`: so the loss with each leader counts from one offset. It is left as it is if the
+    replica that shows the offset diverges from the furthest below it.
+    """
+    shown = {one.path: max(committed[one.path], one.checkpointed or 0,
+                           one.log_end + one.acknowledged_gone if one.acknowledged_gone else 0)
+             for one in replicas}  # fmt: skip
+    witness = max(replicas, key=lambda one: shown[one.path])
+    offset = shown[witness.path]
+    ends = agreed_ends(replicas, furthest, epoch)
+    if ends[witness.path] >= min(witness.log_end, offset):
+        for one in replicas:
+            committed[one.path] = max(committed[one.path], min(offset, ends[one.path]))
+    return offset
 
 
 def loss_of(choice: Choice) -> tuple[float, int]:

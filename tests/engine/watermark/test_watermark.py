@@ -317,7 +317,10 @@ def test_what_all_in_sync_have_was_committed_however_old_the_checkpoints_are(
     scenario: Scenario,
 ) -> None:
     known = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.lagging-0"].replicas
-    longer, shorter = (replace(one, topic_id=None, high_watermark=0, alone=False) for one in known)
+    longer, shorter = (
+        replace(one, topic_id=None, checkpointed=None, high_watermark=0, alone=False)
+        for one in known
+    )
     assert (longer.log_end, shorter.log_end) == (180, 120)
     alone = group_replicas((longer, shorter), state(2), wanted=3)
     assert alone and (alone.committed, alone.acknowledged_lost) == (180, 60)
