@@ -119,7 +119,7 @@ class ClusterPrinter(Printer[Found | ClusterVerdict]):
         if found.strays:
             parts.append(f"{text.count(found.strays, 'directory', 'directories')} become strays")
         if found.repairs:
-            replicas = text.count(found.repairs, "damaged replica")
+            replicas = text.count(found.repairs, "replica")
             parts.append(f"another volume can fill {replicas}")
         summary = self._report.summary
         if found.verify:
@@ -177,6 +177,8 @@ def _controllers(obj: Object) -> str:
     if obj["not_assumed"]:
         lines.append(f"  the node of --controller is not taken to win: {obj['not_assumed']}")
     behind = f", {text.count(obj['behind'], 'offset')} behind the longest" if obj["behind"] else ""
+    if behind and not obj["lacks_changes"]:
+        behind += " (NoOp records, which change nothing)"
     lines.append(
         f"  metadata log of node {obj['node']}, which the brokers get, ends at "
         f"{obj['log_end_offset']}, epoch {obj['last_epoch']}{behind}"

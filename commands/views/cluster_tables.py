@@ -56,6 +56,8 @@ CONTROLLERS: Final = Table("controllers", "run", (
            value="leader.last_epoch"),
     count("behind", "offsets by which this copy ends before the longest copy, also that of a "
           "broker"),
+    Column("lacks_changes", Kind.BOOL, "whether it lacks, or may lack, other records of the "
+           "longest copy than NoOpRecord"),
     offset("diverges_at", "first offset at which two copies diverge", "no two copies diverge",
            "quorum.diverges_at"),
     Column("problem", Kind.STRING, "why this copy cannot be read to its end", null="it can be read",
@@ -171,7 +173,8 @@ VERDICT: Final = Table("cluster", "run", (
     count("without_copy", "partitions of which no volume has a copy"),
     count("strays", "directories that become strays"),
     count("ahead_offsets", "committed offsets of groups ahead of a leader that may be elected"),
-    count("repairs", "damaged replicas that another volume can fill before the start"),
+    count("repairs", "replicas, damaged or without their end, that another volume can fill before "
+          "the start"),
     Column("unread_bytes", Kind.INT64, "bytes of logs below the recovery points; no start reads "
            "them, and this command does not look for damage in them", "bytes"),
     Column("verify", Kind.STRING, "command that checks these logs",

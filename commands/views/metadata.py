@@ -6,7 +6,7 @@ from typing import Any
 
 from logtool.checks import metadata_records
 from logtool.commands import options
-from logtool.commands.output import Item, Printer, Report, View
+from logtool.commands.output import Item, Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep, moment
 from logtool.commands.views.metadata_tables import CHANGE, DIFFERENCE, DOCUMENT, ENTITY, IMAGE
@@ -358,14 +358,26 @@ class HistoryPrinter(MetadataPrinter[ReadImage]):
 class DifferencePrinter(MetadataPrinter[ReadImage | Difference]):
     """Prints what two images are of, and what differs between them."""
 
+    _differences = 0
+
     def show(self, item: ReadImage | Difference) -> None:
         """Print the summary and the findings of an image, or print one difference."""
         if isinstance(item, Difference):
             self._summary.to_do = True
+            self._differences += 1
             self._report.item(DIFFERENCE.row(item))
         else:
             self._head(item)
             self._findings(item.image)
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the number of differences, so that an answer without any is no empty answer."""
+        if self._summary.partitions:
+            state = text.state(self._summary)
+            count = text.count(self._differences, "difference") if self._differences else (
+                "no difference"
+            )  # fmt: skip
+            yield f"{state}{count}", "warning" if self._differences else "good"
 
 
 def _image(path: Path, image: MetadataImage) -> dict[str, Any]:

@@ -299,13 +299,19 @@ def _quorum(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> Itera
     yield from _lost(obj) if is_compared else ()
     if obj["strays"]:
         yield terminal.paint_stdout(_strays(obj["strays"]), "error", settings.color)
+    counted = ", ".join(f"{one['count']:,} {text.escape(one['record'])}" for one in obj["unvoted"])
     if obj["voters_are_behind"]:
         line = (
-            f"NO VOTER has what {text.escape(obj['keep'])} has, which does not vote: the voters "
-            "lost it or were restored. A broker that runs cannot go on, and one that starts cuts "
-            "it"
+            f"NO VOTER has what {text.escape(obj['keep'])} has, which does not vote: {counted}. "
+            "The voters lost it, or are of an earlier moment. A broker that runs cannot go on, and "
+            "one that starts cuts it"
         )
         yield terminal.paint_stdout(line, "error", settings.color)
+    elif counted:
+        yield (
+            f"only {text.escape(obj['keep'])}, which does not vote, has {counted}: these change "
+            "nothing, and its next start cuts them"
+        )
     if obj["unknown"]:
         yield terminal.paint_stdout(text.escape(obj["unknown"]), "warning", settings.color)
     if obj["brokers_not_given"]:

@@ -86,6 +86,11 @@ STRAY: Final = Table("stray", "partition dir that becomes a stray", (
     Column("reason", Kind.STRING, "reason for the action"),
 ), note="A partition dir that the copy to keep does not give to its node.",
     made_from="logtool.quorum.strays:StrayDir")  # fmt: skip
+_UNVOTED = Table("unvoted", "records of one kind", (
+    Column("record", Kind.STRING, "kind of the records; KRaft snapshot: only a snapshot is left of "
+           "them; unreadable: the rest of the log"),
+    Column("count", Kind.INT64, "number of the records", "count"),
+), made_from="logtool.quorum.unvoted:RecordCount")  # fmt: skip
 _UNKNOWN_VOTERS = "no copy names the voters"
 QUORUM: Final = Table("quorum", "run", (
     Column("copies", Kind.STRINGS, "names of the given copies", value="labels"),
@@ -124,8 +129,10 @@ QUORUM: Final = Table("quorum", "run", (
            value="losses", of=LOSS, many=True),
     Column("strays", Kind.OBJECT, "partition dirs next to the given copies that become strays at a "
            "start with the copy to keep", of=STRAY, many=True),
-    Column("voters_are_behind", Kind.BOOL, "whether a node without a vote has records that no "
-           "voter has: the voters were restored, or lost data"),
+    Column("unvoted", Kind.OBJECT, "records of the copy to keep, that of a node without a vote, "
+           "which no voter has", of=_UNVOTED, many=True),
+    Column("voters_are_behind", Kind.BOOL, "whether unvoted has other records than NoOpRecord: the "
+           "voters lost data, or their volumes are of an earlier moment"),
     Column("unknown", Kind.STRING, "sentence about facts that are not known because copies "
            "are missing", null="nothing"),
     Column("brokers_not_given", Kind.NUMBERS, "node ids of the brokers whose copies were not given "

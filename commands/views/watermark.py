@@ -321,9 +321,7 @@ def _leaders(group: ReplicaGroup) -> str:
     if group.nowhere:
         gone = text.count(group.nowhere, "acknowledged record")
         said = f"{gone} in no copy, lost with every leader; {said}"
-    said += "".join(
-        f"; if {' or '.join(nodes)} leads, {cost}" for cost, nodes in costs.items()
-    )
+    said += "".join(f"; if {' or '.join(nodes)} leads, {cost}" for cost, nodes in costs.items())
     said += _why_acknowledged(group)
     elected = [str(one.replica.node) for one in group.choices if one.standing.election != "unclean"]
     if elected:

@@ -59,6 +59,12 @@ class Controllers:
         return max(0, self.quorum.keep.log_end - self.leader.log_end)
 
     @property
+    def lacks_changes(self) -> bool:
+        """Return whether it is not known that all which the leader lacks are NoOp records."""
+        is_behind = self.leader.position < self.quorum.keep.position
+        return is_behind and (self.quorum.voters_are_behind or not self.quorum.unvoted)
+
+    @property
     def unread(self) -> str | None:
         """Return why the image is not known to its end; None if it is."""
         return self.image.damage if self.image else "cannot be read"

@@ -83,7 +83,7 @@ class LeaderOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A replica that loses sound records when it is loaded, and a copy that has them."""
+    """A replica that another copy can fill: behind damage, or at an end that it has lost."""
 
     node: int | None
     path: Path
@@ -91,7 +91,9 @@ class Repair:
     source: Path
     """Partition dir of the copy."""
     records: int
-    """Sound records behind the damage."""
+    """Sound records behind damage, which are cut when it is loaded; 0 without damage."""
+    offsets: int = 0
+    """Offsets of the copy behind the end of the replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +228,10 @@ def _repairs(group: ReplicaGroup, copies: Sequence[Replica]) -> Iterator[Repair]
     sources = [*group.replicas, *others]
     for one in group.replicas:
         better = [it for it in sources if not it.lost_records and it.log_end > one.log_end]
-        if one.lost_records and better:
+        if (one.lost_records or one.shown_end > one.log_end) and better:
             source = max(better, key=lambda it: (it.last_epoch, it.log_end))
-            yield Repair(one.node, one.path, source.node, source.path, one.lost_records)
+            offsets = source.log_end - one.log_end
+            yield Repair(one.node, one.path, source.node, source.path, one.lost_records, offsets)
 
 
 def _electable(

@@ -33,6 +33,7 @@ from logtool.quorum.verdict import judge
 from logtool.quorum.voters import Voter
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
+from logtool.startup.fill_plan import plan_fill
 from logtool.startup.log_dir_start import LogDirStart
 from logtool.watermark.replica import Replica
 from logtool.watermark.replica_group import ReplicaGroup
@@ -71,7 +72,7 @@ class ClusterVerdict:
     ahead_offsets: int
     """Committed offsets that are ahead of a leader that may be elected."""
     repairs: int = 0
-    """Damaged replicas that another volume can fill before the start."""
+    """Replicas, damaged or without their end, that another volume can fill before the start."""
     unread_bytes: int = 0
     """Bytes of logs below the recovery points, in which damage is not seen."""
     unread: tuple[Path, ...] = ()
@@ -230,7 +231,7 @@ class ClusterRun:
             if isinstance(item, ReplicaGroup):
                 seen.add((item.topic, item.partition))
                 members = waiting or item.replicas
-                found.append(outlook(members, item, image, self._spares(members, doubles)))
+                found.append(self._grouped(members, item, image, doubles))
                 yield found[-1]
                 waiting = []
             elif isinstance(item, Replica):
@@ -253,11 +254,24 @@ class ClusterRun:
         yield from other_topics(ids, image)
         return found
 
+    def _grouped(
+        self,
+        members: Sequence[Replica],
+        group: ReplicaGroup,
+        image: MetadataImage | None,
+        doubles: Sequence[NodeDir],
+    ) -> PartitionOutlook:
+        """Return the outlook of a partition, with the repairs that `recover` would make."""
+        found = outlook(members, group, image, self._spares(members, doubles))
+        plans = {one.path: plan_fill(one.path, [one.source]) for one in found.repairs}
+        proven = [one for one in found.repairs if (plan := plans[one.path]) and plan.command]
+        return replace(found, repairs=tuple(proven))
+
     def _spares(
         self, replicas: Sequence[Replica], doubles: Sequence[NodeDir]
     ) -> tuple[Replica, ...]:
-        """Return the copies of a damaged partition in volumes that take no part in the start."""
-        if not any(one.lost_records for one in replicas):
+        """Return the copies of a partition to fill in volumes that take no part in the start."""
+        if not any(one.lost_records or one.shown_end > one.log_end for one in replicas):
             return ()
         name = f"{replicas[0].topic}-{replicas[0].partition}"
         found: list[Replica] = []

@@ -23,6 +23,10 @@ from logtool.metadata.image import DIRECTORY
 
 MOST_SAVED = 20
 """Partitions whose cut records the steps save one by one; the others are counted."""
+_AGAIN = (
+    "run 'logtool cluster' again: what is still to be saved, and who should lead, depends on the "
+    "logs that the steps above have filled"
+)
 _SERVER = "--bootstrap-server HOST:9092"
 
 
@@ -87,17 +91,22 @@ def steps(
     refusals: Sequence[tuple[int | None, Action]],
     partitions: Sequence[PartitionOutlook],
 ) -> list[Step]:
-    """Return the steps in their order."""
+    """Return the steps in their order.
+
+    While replicas are to be filled, there is no step of the start: who leads, and what is then cut,
+    depends on the logs after the fills.
+    """
     order = waves(partitions)
-    saving = list(_saving(partitions, order))
+    repairs = list(_repairs(partitions))
+    saving = [] if repairs else list(_saving(partitions, order))
     made = [
         *_volumes(volumes, controllers),
-        *_repairs(partitions),
+        *repairs,
         *_refusals(refusals),
         *_quorum(controllers),
         *_strays(partitions, controllers),
         *saving,
-        *_start(volumes, controllers, order),
+        *([_draft(_AGAIN)] if repairs else _start(volumes, controllers, order)),
     ]
     if saving:
         text = "produce the saved records to their topics, as 'Produce a range again' shows"
@@ -144,17 +153,20 @@ def _repairs(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
         source: object = f"node {repair.source_node}"
         if repair.source_node == repair.node:
             source = repair.source.parent
+        why = (
+            f"the start would cut {wording.count(repair.records, 'sound record')} behind damage"
+            if repair.records
+            else "its log has lost its end, and that copy has "
+            f"{wording.count(repair.offsets, 'offset')} of it"
+        )
         yield _draft(
-            f"fill {one.topic}-{one.partition} of node {repair.node} from {source}: the start "
-            "would cut "
-            f"{wording.count(repair.records, 'sound record')} behind damage. Then run 'logtool "
-            "cluster' again",
+            f"fill {one.topic}-{one.partition} of node {repair.node} from {source}: {why}",
             f"logtool recover --apply --fill-from {shell.path(repair.source)} "
             f"{shell.path(repair.path)}",
         )
     if len(jobs) > MOST_SAVED:
         more = wording.count(len(jobs) - MOST_SAVED, "more replica")
-        yield _draft(f"fill {more} in the same way; see the partitions above")
+        yield _draft(f"fill {more} in the same way; the next run names them")
 
 
 def _refusals(refusals: Sequence[tuple[int | None, Action]]) -> Iterator[Step]:
@@ -190,6 +202,14 @@ def _quorum(controllers: Controllers | None) -> Iterator[Step]:
             f"no controller can be elected without the voters {missing}: find them, or give the "
             "remaining copy other voters",
             controllers.quorum.command or controllers.command,
+        )
+    elif controllers.quorum.voters_are_behind:
+        kept = controllers.quorum.keep
+        kinds = ", ".join(f"{one.count:,} {one.record}" for one in controllers.quorum.unvoted)
+        yield _draft(
+            f"give a voter the metadata log of {kept.label}, which does not vote: no voter has "
+            f"{kinds}. Or accept that these changes are lost, and leave this step out",
+            controllers.quorum.copying,
         )
     elif controllers.quorum.is_grave:
         yield _draft("look at the copies of the metadata log first", controllers.command)

@@ -22,6 +22,7 @@ from logtool.metadata.reading import Control, MetadataEntry
 from logtool.metadata.state import MetadataImage
 from logtool.times import rfc3339
 
+NO_OP = "NoOpRecord"
 _NO_OP, _CLEAR_ELR = 20, 28
 _QUORUM = Key("quorum", None)
 _OF_QUORUM = (control_record.KRAFT_VERSION, control_record.KRAFT_VOTERS)
@@ -127,7 +128,7 @@ class MetadataHistory:
                 offset=entry.offset,
                 epoch=entry.epoch,
                 timestamp_ms=None if entry.timestamp_ms == -1 else entry.timestamp_ms,
-                record=_name(content),
+                record=record_name(content),
                 entity=entity,
                 changes=tuple(changed),
                 problem=problem,
@@ -168,7 +169,8 @@ def _changes_of_other(content: object) -> list[EntityChange]:
     return []
 
 
-def _name(content: object) -> str:
+def record_name(content: object) -> str:
+    """Return the name of the kind of a record."""
     if isinstance(content, Control):
         return control_record.name(content.type)
     if isinstance(content, MetadataTransaction):

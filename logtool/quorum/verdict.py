@@ -25,6 +25,7 @@ from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.quorum.copy import MetadataCopy
 from logtool.quorum.strays import StrayDir
+from logtool.quorum.unvoted import RecordCount, unvoted
 from logtool.quorum.voters import Voter
 
 
@@ -64,6 +65,9 @@ class Quorum:
     committed_at_least: int
     """The end of the newest snapshot of all copies."""
     losses: tuple[CopyLoss, ...]
+    unvoted: tuple[RecordCount, ...] = ()
+    """Records of the kept copy, that of an observer, which no voter has; empty if the copy of a
+    voter was not given."""
     strays: tuple[StrayDir, ...] = ()
     """Partition dirs next to the copies that become strays with the copy to keep."""
 
@@ -104,15 +108,12 @@ class Quorum:
 
     @property
     def voters_are_behind(self) -> bool:
-        """Return whether a node that does not vote has records that no voter has.
+        """Return whether a node that does not vote has changes that no voter has.
 
-        It fetched them from a voter, so that all voters lost them, or were restored from a backup.
-        False if the copy of a voter was not given.
+        It fetched them from a voter, so that all voters lost them, or are of an earlier moment. A
+        NoOpRecord is no change.
         """
-        if self.voters is None or self.missing or self.keep.role != "observer":
-            return False
-        return all(copy.position < self.keep.position or not copy.is_whole
-                   for copy in self.copies if copy.role == "voter")  # fmt: skip
+        return any(one.is_change for one in self.unvoted)
 
     @property
     def unknown(self) -> str | None:
@@ -252,6 +253,10 @@ def judge(
             ends.append(max(_whole_end(copy, _agreed(copy, keep, pairs)) for copy in own))
         else:
             missing.append(voter)
+    own = _of_voters(copies, voters)
+    lacks = bool(own) and not missing and keep.role == "observer"
+    lacks &= all(one.position < keep.position or not one.is_whole for one in own)
+    begin = max((_whole_end(one, _agreed(one, keep, pairs)) for one in own), default=0)
     majority = len(voters) // 2 + 1 if voters else 0
     ends.sort(reverse=True)
     return Quorum(
@@ -268,6 +273,7 @@ def judge(
             (copy.newest.end_offset for copy in copies if copy.newest), default=0
         ),
         losses=tuple(_losses(copies, keep, pairs)),
+        unvoted=unvoted(keep, begin) if lacks else (),
     )
 
 
@@ -293,6 +299,12 @@ def is_of(copy: MetadataCopy, voter: Voter) -> bool:
         return False
     ids = copy.directory_id, voter.directory_id
     return None in ids or ids[0] == ids[1]
+
+
+def _of_voters(
+    copies: Sequence[MetadataCopy], voters: Sequence[Voter] | None
+) -> list[MetadataCopy]:
+    return [one for one in copies if any(is_of(one, voter) for voter in voters or ())]
 
 
 def _pair(one: MetadataCopy, other: MetadataCopy, pairs: Sequence[CopyPair]) -> CopyPair | None:

@@ -314,9 +314,7 @@ def _acknowledged(
     `furthest`: so the loss with each leader counts from one offset. It is left as it is if the
     replica that shows the offset diverges from the furthest below it.
     """
-    shown = {one.path: max(committed[one.path], one.checkpointed or 0,
-                           one.log_end + one.acknowledged_gone if one.acknowledged_gone else 0)
-             for one in replicas}  # fmt: skip
+    shown = {one.path: max(committed[one.path], one.shown_end) for one in replicas}
     witness = max(replicas, key=lambda one: shown[one.path])
     offset = shown[witness.path]
     ends = agreed_ends(replicas, furthest, epoch)

@@ -1,5 +1,6 @@
 """``logtool cluster``: volumes of a real cluster, in the right and in the wrong places."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from damage import flip
 from metadata_logs import NO_OP, data, log_dir, voters_batch
 
 from logtool.apply import outside
+from logtool.log import opening
 
 WHOLE = ("replica.fetched-at-once", "replica.in-sync", "replica.lagging")
 """Topics whose only replica in sync has every record."""
@@ -251,6 +253,25 @@ def test_a_damaged_replica_is_filled_before_the_start(run, changed):
     assert (result.status, verdict["start"], verdict["repairs"]) == (1, "in-order", 1)
     (fill,) = (one for one in result.of_type("step") if "--fill-from" in (one["command"] or ""))
     assert run(*shlex.split(fill["command"])[1:]).status == 0
+    (verdict,) = run(*chosen).of_type("cluster")
+    assert (verdict["start"], verdict["repairs"]) == ("start", 0)
+
+
+def test_a_replica_without_its_end_is_filled_before_the_start(run, changed):
+    (log,) = (changed[2] / "replica.in-sync-0").glob("*.log")
+    sound, status = log.read_bytes(), log.stat()
+    (*_, last) = opening.open_partition(log.parent).segments[0].batches(payload=False)
+    log.write_bytes(sound[: int(last.table.position[-1])])
+    os.utime(log, ns=(status.st_atime_ns, status.st_mtime_ns))
+    chosen = ("cluster", "-f", "ndjson", "--topic", "replica.in-sync", *changed)
+    result = run(*chosen)
+    (verdict,) = result.of_type("cluster")
+    assert (result.status, verdict["start"], verdict["repairs"]) == (1, "in-order", 1)
+    made = result.of_type("step")
+    assert not any(one["starts"] for one in made)
+    (fill,) = (one for one in made if "--fill-from" in (one["command"] or ""))
+    assert run(*shlex.split(fill["command"])[1:]).status == 0
+    assert log.read_bytes() == sound
     (verdict,) = run(*chosen).of_type("cluster")
     assert (verdict["start"], verdict["repairs"]) == ("start", 0)
 

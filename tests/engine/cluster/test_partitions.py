@@ -228,3 +228,24 @@ def test_a_replica_that_loses_sound_records_is_filled_from_the_furthest_whole_co
     commands = [one.command for one in steps((), None, (), [found]) if one.command]
     for one in found.repairs:
         assert f"logtool recover --apply --fill-from {one.source} {one.path}" in commands
+
+
+def test_a_replica_that_has_lost_its_end_is_filled_before_any_step_of_the_start() -> None:
+    state = PartitionRecord("id", 0, (1, 2, 3), (1, 2, 3), 1, 5, 9, (), (), ())
+    image = MetadataImage(
+        topics={"orders": "id"}, names={"id": "orders"}, partitions={"id": {0: state}}
+    )
+    short = replace(replica(1, 10), checkpointed=25, high_watermark=10, acknowledged_gone=15)
+    replicas = [short, replica(2, 20), replica(3, 15)]
+    group = group_replicas(replicas, state, 2)
+    assert group is not None
+    group = replace(group, choices=tuple(choices(group, state, state, 2, {})))
+    found = outlook(replicas, group, image)
+    assert (found.nowhere, found.status) == (5, "loses")
+    assert {one.node: one.acknowledged_lost for one in found.leaders} == {2: 5, 3: 10, 1: 15}
+    (repair,) = found.repairs
+    assert (repair.node, repair.source_node, repair.records, repair.offsets) == (1, 2, 0, 10)
+    made = steps((), None, (), [found])
+    fill = f"logtool recover --apply --fill-from {repair.source} {repair.path}"
+    assert [one.command for one in made if one.command] == [fill]
+    assert not any(one.starts for one in made)
