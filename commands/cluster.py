@@ -98,9 +98,13 @@ def cluster(
     eligible replicas came back. A replica in sync without a copy begins with an empty log, and may
     lead with it.
 
-    Logs below the recovery points are not read, because no start reads them: 'logtool verify'
-    checks them. Where a start cuts sound records behind damage, the steps fill the replica from
-    another given volume, also from one that is doubled or whose copy becomes a stray.
+    The loss with each leader counts from the highest offset that any log or checkpoint shows as
+    acknowledged. What no volume has is lost with every leader.
+
+    Logs below the recovery points are not read, because no start reads them: a step names the
+    'logtool verify' that checks them. Where a start cuts sound records behind damage, or a log has
+    lost its end, the first steps fill the replica from another given volume, also from one that is
+    doubled or whose copy becomes a stray; run the command again then.
 
     Exit status:
       0    complete: the nodes may start in any order, and nothing is lost

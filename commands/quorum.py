@@ -86,6 +86,10 @@ def quorum(
     --broker-config. The committed offset is not on any disk. If the nodes of the missing copies
     were a majority, the command reports that records may be committed that no copy here contains.
 
+    A node that does not vote may have records that no voter has. If these are only NoOpRecords,
+    nothing is to be done. Otherwise the command counts them by kind, and prints the command that
+    gives a voter this copy.
+
     Changing the voters:
 
     With --voters, the command keeps the furthest copy of these nodes, and prints how to give it

@@ -107,9 +107,12 @@ def watermark(
                                without them rests on the given copies alone
       truncation               offsets at which each replica would be cut: by high watermark (before
                                Kafka 0.11), and by leader epoch (since 0.11)
-      acknowledged_lost        committed offsets of a follower that the leader does not have
-      may_be_lost              offsets that the leader does not have and that may have been
-                               acknowledged, if a replica that was not given was in sync
+      acknowledged_lost        offsets that the leader does not have, below the highest offset that
+                               any log or checkpoint shows as acknowledged
+      nowhere                  those that no given copy has: they are lost with every leader
+      may_be_lost              further offsets that the leader does not have and that may have been
+                               acknowledged: a replica that was not given was in sync, or the copies
+                               are of different moments
       other_topic              replicas with another topic id than the metadata log, or than most
                                replicas: the topic was deleted and created again. They are not
                                compared

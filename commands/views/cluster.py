@@ -122,15 +122,14 @@ class ClusterPrinter(Printer[Found | ClusterVerdict]):
             replicas = text.count(found.repairs, "replica")
             parts.append(f"another volume can fill {replicas}")
         summary = self._report.summary
-        if found.verify:
-            yield (
-                f"below the recovery points, {text.size(found.unread_bytes)} of logs were not read "
-                f"and may be damaged; to check them: {found.verify}",
-                "warning",
-            )
         if not (parts or summary.severities or summary.unreadable):
-            where = " above the recovery points" if found.verify else ""
-            parts = [f"no volume lacks what another one has{where}"]
+            parts = ["by their offsets, no volume lacks what another one has"]
+        if found.verify:
+            size = text.size(found.unread_bytes)
+            parts.append(
+                f"NOT READ: {size} of logs below the recovery points, which may be damaged; to "
+                f"check them: {found.verify}"
+            )
         count = text.count(found.partitions, "partition")
         line = f"{text.state(summary)}{count}: {'; '.join([words[found.start], *parts])}"
         yield line, "good" if found.is_calm else "error"
@@ -223,6 +222,8 @@ def _leader(one: Object) -> Iterator[str]:
     costs = [f"{text.count(lost, 'acknowledged offset')} lost" if lost else "none known to be lost"]
     if more != 0:
         costs.append("more may be lost" if more is None else f"{more:,} more may be lost")
+    if one["unread_bytes"]:
+        end += f" ({text.size(one['unread_bytes'])} not read)"
     yield f"  node {one['node']} leads ({one['election']}): {end}, {costs.pop(0)}"
     yield from (f"    {cost}" for cost in costs)
     for cut in one["cuts"]:

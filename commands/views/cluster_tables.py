@@ -97,6 +97,8 @@ _LEADER = Table("leader", "replica that may lead", (
            "no transaction is open"),
     Column("is_new", Kind.BOOL, "whether the node has no copy, and makes an empty log: the others "
            "cut all they have if it leads"),
+    Column("unread_bytes", Kind.INT64, "bytes of its log below the recovery point, which neither "
+           "the start nor this command reads", "bytes"),
 ), made_from="logtool.cluster.partitions:LeaderOutlook")  # fmt: skip
 PARTITION: Final = Table("partition", "partition", (
     Column("topic", Kind.STRING, "name of the topic"),

@@ -13,6 +13,7 @@ from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.metrics import MetricsFile
 from logtool.commands.views.watermark_plan import plan_lines
 from logtool.commands.views.watermark_tables import CHOICE, DOCUMENT, GROUP, TRUNCATION
+from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.formats.names import TopicPartition
@@ -125,7 +126,7 @@ class WatermarkPrinter(Printer[Found]):
         self._later: dict[str, list[Object]] = {
             kind: [] for kind in ("group", "truncation", "choice", "finding")
         }
-        self._lost_offsets = self._nowhere = 0
+        self._lost_offsets = self._nowhere = self._unread = 0
         self._partitions = self._lost = self._offline = self._dropped = self._twins = 0
         self._uncompared: list[ReplicaGroup] = []
         """Groups whose replica is compared with none, as no copy of the others was given."""
@@ -153,6 +154,7 @@ class WatermarkPrinter(Printer[Found]):
         else:
             if isinstance(item, Replica) and not item.usable:
                 self._unloaded.add((item.topic, item.partition))
+            self._unread += item.unread_bytes if isinstance(item, Replica) else 0
             if isinstance(item, Finding) and item.severity is not Severity.INFO:
                 self._found[item.code] += 1
                 lacks = item.code.startswith("log/") or item.code.endswith("beyond-end")
@@ -246,6 +248,14 @@ class WatermarkPrinter(Printer[Found]):
         verdict = "; ".join(problems) or (
             sound if self._uncompared else "no acknowledged record is lost"
         )
+        if self._unread:
+            command = " ".join(["logtool verify", *(shell.path(one.path) for one in self._places)])
+            yield (
+                f"NOT READ: {text.size(self._unread)} of logs below the recovery points, which may "
+                f"be damaged; to check them: {command}",
+                "warning",
+            )
+            verdict = verdict if problems else f"by the offsets, {verdict}"
         yield f"{text.state(self._report.summary)}{partitions}: {verdict}", style
 
     def _loss(self) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table, offset
+from logtool.schemas.columns import JSON, Column, Kind, Table, offset
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
@@ -63,6 +63,8 @@ REPLICA: Final = Table("replica", "replica of a partition", (
     _count("acknowledged_gone", "offsets below the checkpointed high watermark that the log of the "
            "replica has lost"),
     _count("lost_records", "sound records that the broker cuts when it loads the log"),
+    Column("unread_bytes", Kind.INT64, "bytes of the log below the recovery point, which neither "
+           "the load nor this command reads", "bytes", ways=JSON),
 ), note="One replica after its broker has loaded it. High watermark, last stable offset and log "
         "end are exclusive.",
     type="replica", made_from="logtool.watermark.replica:Replica")  # fmt: skip

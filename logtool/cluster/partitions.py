@@ -68,6 +68,8 @@ class LeaderOutlook:
     """First offset of the oldest transaction that is open at its end; None without one."""
     is_new: bool = False
     """True if the node has no copy: it makes an empty log, and the others cut all they have."""
+    unread_bytes: int = 0
+    """Bytes of its log below the recovery point, which no start reads, nor this command."""
 
     @property
     def loses(self) -> bool:
@@ -290,6 +292,7 @@ def _leader(choice: Choice, electable: bool, nowhere: int) -> LeaderOutlook:
         cuts=cuts,
         open_transaction=replica.open_transaction,
         is_new=replica.is_new,
+        unread_bytes=replica.unread_bytes,
     )
 
 
@@ -305,6 +308,7 @@ def _alone(replica: Replica) -> LeaderOutlook:
         may_be_lost=None,
         cuts=(),
         open_transaction=replica.open_transaction,
+        unread_bytes=replica.unread_bytes,
     )
 
 

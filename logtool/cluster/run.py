@@ -163,12 +163,12 @@ class ClusterRun:
         partitions = yield from self._partitions(homes, image, given.doubles, unread)
         offsets = yield from self._offsets(homes, partitions, volumes)
         refusals = [(one.node, one.action) for one in notes if one.action.action == "refuse"]
-        yield from steps(volumes, controllers, refusals, partitions)
         verdict = replace(
             _verdict(volumes, controllers, bool(refusals), partitions, offsets),
             unread_bytes=sum(unread.values()),
             unread=tuple(path for path in homes if unread.get(path)),
         )
+        yield from steps(volumes, controllers, refusals, partitions, verdict.verify)
         self.summary.to_do |= not verdict.is_calm
         yield verdict
 

@@ -27,6 +27,10 @@ _AGAIN = (
     "run 'logtool cluster' again: what is still to be saved, and who should lead, depends on the "
     "logs that the steps above have filled"
 )
+_UNREAD = (
+    "check the bytes of the logs below the recovery points: no start reads them, and the answers "
+    "above do not rest on them. Fill what is damaged before the start"
+)
 _SERVER = "--bootstrap-server HOST:9092"
 
 
@@ -90,8 +94,9 @@ def steps(
     controllers: Controllers | None,
     refusals: Sequence[tuple[int | None, Action]],
     partitions: Sequence[PartitionOutlook],
+    verify: str | None = None,
 ) -> list[Step]:
-    """Return the steps in their order.
+    """Return the steps in their order; `verify` reads the logs that neither we nor a start read.
 
     While replicas are to be filled, there is no step of the start: who leads, and what is then cut,
     depends on the logs after the fills.
@@ -106,7 +111,9 @@ def steps(
         *_quorum(controllers),
         *_strays(partitions, controllers),
         *saving,
-        *([_draft(_AGAIN)] if repairs else _start(volumes, controllers, order)),
+        *([_draft(_AGAIN)] if repairs else []),
+        *([_draft(_UNREAD, verify)] if verify and not repairs else []),
+        *([] if repairs else _start(volumes, controllers, order)),
     ]
     if saving:
         text = "produce the saved records to their topics, as 'Produce a range again' shows"

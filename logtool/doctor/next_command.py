@@ -96,6 +96,8 @@ def next_command(
 def comparison(runs: Sequence[Examination]) -> Iterator[Next]:
     """Yield the command that compares the replicas of several brokers, which `doctor` does not.
 
+    Where another broker has a sound copy of damaged replicas, the fill is named before it: the
+    comparison does not read what is damaged.
     Nothing is yielded for one broker, and for Redpanda, whose replicas no command compares.
     """
     of_kafka = all(one.flavour.has_checkpoints for run in runs for one in run.homes)
@@ -103,9 +105,16 @@ def comparison(runs: Sequence[Examination]) -> Iterator[Next]:
         return
     command = "watermark" if any(run.has_partition_dirs for run in runs) else "cluster"
     words = [_node_dir(run.node, path) for run in runs for path in run.paths]
+    when = ""
+    for run in runs:
+        if copies := copies_of(run, [one for one in runs if one is not run]):
+            first = _fill(run, copies)
+            yield Next(first.command, f"{'then' if when else 'first'} {first.reason}")
+            when = "then "
     yield Next(
         f"logtool {command} {' '.join(words)}",
-        "the replicas of these brokers compared: which of them may lead, and what is then lost",
+        f"{when}the replicas of these brokers compared: which of them may lead, and what is then "
+        "lost",
     )
 
 

@@ -149,7 +149,7 @@ class _Shell:
             capture_output=True,
         )  # fmt: skip
         # A command that only looks ends with 1 if it finds what the step is about.
-        looks = command.startswith(("logtool quorum ", "logtool plan "))
+        looks = command.startswith(("logtool quorum ", "logtool plan ", "logtool verify "))
         assert done.returncode in ((0, 1) if looks else (0,)), (command, done.stdout, done.stderr)
         if " > " in command:
             self._saved.append(self._work / shlex.split(command)[-1])

@@ -321,6 +321,12 @@ def test_logs_that_no_start_reads_lead_to_verify(run, copy_of):
     assert shlex.split(verdict["verify"]) == ["logtool", "verify", str(home)]
     (summary,) = result.of_type("summary")
     assert summary["next"] == [verdict["verify"]]
+    made = [(one["command"], bool(one["starts"])) for one in result.of_type("step")]
+    # Nothing starts before these logs were read.
+    first = next((n for n, (_, starts) in enumerate(made) if starts), len(made))
+    assert (verdict["verify"], False) in made[:first]
+    leaders = [it for one in result.of_type("partition") for it in one["leaders"]]
+    assert 0 < sum(one["unread_bytes"] for one in leaders) <= verdict["unread_bytes"]
 
 
 @pytest.mark.parametrize("time", [-1, 0])

@@ -165,7 +165,7 @@ def test_what_groups_proposes_can_be_pasted(run, name, paste, tmp_path, monkeypa
 
 def test_the_election_that_watermark_proposes_can_be_pasted(run, copy_of, name, paste):
     """The metadata log of the nodes does not know a topic of that name: only the text counts."""
-    from logtool.commands.views import watermark
+    from logtool.commands.views.watermark_plan import plan_lines
 
     choices = [
         SimpleNamespace(
@@ -176,7 +176,8 @@ def test_the_election_that_watermark_proposes_can_be_pasted(run, copy_of, name, 
         for node in (1, 2)
     ]
     group: Any = SimpleNamespace(
-        topic=name, partition=0, keep_stopped=(2,), best_leader=1, choices=choices
-    )
-    (command,) = [m[1] for m in [_COMMAND.search(watermark._advice(group))] if m]
+        topic=name, partition=0, keep_stopped=(2,), best_leader=1, choices=choices,
+        loses_more=lambda one: one.replica.node == 2,
+    )  # fmt: skip
+    (command,) = [m[1] for m in map(_COMMAND.search, map(str.strip, plan_lines([group], []))) if m]
     assert name in [word.removeprefix("--topic=") for word in paste(command)]
