@@ -226,6 +226,8 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
         line += f"; complete: {_names(obj['superset'])}"
     if obj["behind"]:
         line += f"; behind: {_names(obj['behind'])}"
+    if obj["damaged"] and not obj["same_damage"]:
+        line += f"; damaged: {_names(obj['damaged'])}"
     if obj["stuck"]:
         line += (
             f"; {_names(obj['stuck'])} CANNOT CATCH UP: a follower skips batches whose leader "

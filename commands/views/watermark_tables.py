@@ -72,7 +72,8 @@ _UNCOUNTED = "the offsets cannot be counted"
 GROUP: Final = Table("group", "partition", (
     *_place(),
     Column("replicas", Kind.NODES, "node ids of the replicas that are compared", value="nodes"),
-    Column("in_sync", Kind.NODES, "node ids of the replicas in sync"),
+    Column("in_sync", Kind.NODES, "node ids of the replicas in sync; if the metadata log has none, "
+           "of those that last were"),
     Column("in_sync_from", Kind.STRING, "source of in_sync; all: there is no metadata log, and all "
            "replicas count as in sync", words=("metadata", "all")),
     Column("eligible", Kind.NUMBERS, "node ids of the eligible leader replicas in the metadata log",
@@ -128,7 +129,8 @@ CHOICE: Final = Table("choice", "replica that may lead", (
            "themselves once no in-sync or eligible replica is left",
            words=("clean", "last-known-leader", "unclean"),
            value="standing.election"),
-    Column("in_sync", Kind.BOOL, "whether the replica is in sync", value="standing.in_sync"),
+    Column("in_sync", Kind.BOOL, "whether the replica is in the ISR of the metadata log",
+           value="standing.in_sync"),
     Column("eligible", Kind.BOOL, "whether the replica is an eligible leader replica",
            value="standing.eligible"),
     Column("unclean_stop", Kind.BOOL, "whether the next start of the broker removes the replica "

@@ -179,9 +179,11 @@ def forecast_partition(
     try:
         listed = opening.open_partition(request.path, request.flavour) if listed is None else listed
         assumed = request.assumed
+        bases = {one.base_offset for one in listed.segments}
         if filled.is_to_fill(request):
             new = filled.replaced(listed, request, stopwatch)
             loaded = load(listed, request.start, stopwatch, Logs(new.joined, new.whole))
+            bases |= new.joined.keys()
             done = [filled.action_of(one) for one in new.reported]
         else:
             loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
@@ -215,7 +217,7 @@ def forecast_partition(
         log_start=loaded.log_start,
         log_end=loaded.log_end,
         recovery_point=loaded.recovery_point,
-        segments=len(listed.segments),
+        segments=len(bases),
         needs=host_limits.needs(listed),
         recovered=len({segment.base_offset for segment in loaded.recovered}),
         bytes_scanned=loaded.bytes_scanned,

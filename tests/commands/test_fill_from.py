@@ -72,6 +72,9 @@ def test_damage_is_filled_nothing_is_cut_and_undo_puts_everything_back(run, home
     }
     assert all(obj["first_offset"] <= obj["last_offset"] for obj in actions(result, "fill"))
     assert not actions(result, "truncate", "unfilled", "lacks")
+    # A segment that the fill makes counts.
+    counts = [(one["recovered_segments"], one["segments"]) for one in result.of_type("partition")]
+    assert all(recovered <= segments for recovered, segments in counts)
     assert logs(home) == logs(copy)
     assert everything(copy) == theirs
     again = run("recover", "--fill-from", copy, "-f", "ndjson", home)
