@@ -23,7 +23,7 @@ from logtool.log.selection import Selection
 from logtool.metadata.image import MetadataImage
 from logtool.watermark.comeback import leaders_after
 from logtool.watermark.replica import STRAY, Replica
-from logtool.watermark.replica_group import Choice, Election, ReplicaGroup
+from logtool.watermark.replica_group import Choice, Election, ReplicaGroup, shown_end
 
 _ELR = "eligible.leader.replicas.version"
 _UNCLEAN = "unclean.leader.election.enable"
@@ -230,7 +230,7 @@ def _repairs(group: ReplicaGroup, copies: Sequence[Replica]) -> Iterator[Repair]
     sources = [*group.replicas, *others]
     for one in group.replicas:
         better = [it for it in sources if not it.lost_records and it.log_end > one.log_end]
-        if (one.lost_records or one.shown_end > one.log_end) and better:
+        if (one.lost_records or shown_end(one) > one.log_end) and better:
             source = max(better, key=lambda it: (it.last_epoch, it.log_end))
             offsets = source.log_end - one.log_end
             yield Repair(one.node, one.path, source.node, source.path, one.lost_records, offsets)

@@ -36,7 +36,7 @@ from logtool.running.summary import ActionSummary
 from logtool.startup.fill_plan import plan_fill
 from logtool.startup.log_dir_start import LogDirStart
 from logtool.watermark.replica import Replica
-from logtool.watermark.replica_group import ReplicaGroup
+from logtool.watermark.replica_group import ReplicaGroup, shown_end
 from logtool.watermark.run import Watermarks
 
 
@@ -271,7 +271,7 @@ class ClusterRun:
         self, replicas: Sequence[Replica], doubles: Sequence[NodeDir]
     ) -> tuple[Replica, ...]:
         """Return the copies of a partition to fill in volumes that take no part in the start."""
-        if not any(one.lost_records or one.shown_end > one.log_end for one in replicas):
+        if not any(one.lost_records or shown_end(one) > one.log_end for one in replicas):
             return ()
         name = f"{replicas[0].topic}-{replicas[0].partition}"
         found: list[Replica] = []

@@ -123,12 +123,6 @@ class Replica:
         return self.log_end if self.alone else self.high_watermark
 
     @property
-    def shown_end(self) -> int:
-        """Return the highest offset that its log or a file next to it shows as acknowledged."""
-        gone = self.log_end + self.acknowledged_gone if self.acknowledged_gone else 0
-        return max(self.committed, self.checkpointed or 0, gone)
-
-    @property
     def log(self) -> LogState:
         """Return the state of the log that the truncation rules use."""
         return LogState(self.epochs, self.log_end, self.high_watermark)

@@ -305,6 +305,12 @@ def group_replicas(
     )
 
 
+def shown_end(replica: Replica) -> int:
+    """Return the highest offset that a log or a file next to it shows as acknowledged."""
+    gone = replica.log_end + replica.acknowledged_gone if replica.acknowledged_gone else 0
+    return max(replica.committed, replica.checkpointed or 0, gone)
+
+
 def _acknowledged(
     replicas: Sequence[Replica], furthest: Replica, epoch: int, committed: dict[Path, int]
 ) -> int:
@@ -314,7 +320,7 @@ def _acknowledged(
     `furthest`: so the loss with each leader counts from one offset. It is left as it is if the
     replica that shows the offset diverges from the furthest below it.
     """
-    shown = {one.path: max(committed[one.path], one.shown_end) for one in replicas}
+    shown = {one.path: max(committed[one.path], shown_end(one)) for one in replicas}
     witness = max(replicas, key=lambda one: shown[one.path])
     offset = shown[witness.path]
     ends = agreed_ends(replicas, furthest, epoch)
