@@ -9,6 +9,7 @@ from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.views.plan_tables import DOCUMENT
 from logtool.disk import shell
+from logtool.formats.names import DirectoryKind
 from logtool.schemas.columns import Way
 from logtool.schemas.printed import ACTION, UNDO
 
@@ -96,6 +97,8 @@ def _partition(obj: Object) -> str:
     name = text.escape(obj["path"])
     if obj["outcome"] != "loads":
         return f"{name}: {_OUTCOMES[obj['outcome']]}{_other_end(obj)}"
+    if str(obj["path"]).endswith(str(DirectoryKind.DELETE)):
+        return f"{name}: deleted after the start, with all its records"
     parts = [text.extent(obj["log_start_offset"], obj["log_end_offset"]) + _other_end(obj)]
     if obj["recovered_segments"]:
         parts.append(
