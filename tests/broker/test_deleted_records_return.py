@@ -10,6 +10,8 @@ from broker.consuming import ends
 from broker.install import VERSIONS, major
 from broker.kafka import Broker, format_log_dir
 
+from logtool.formats import leader_epoch_checkpoint
+
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
 RECORDS = 30
@@ -80,6 +82,18 @@ def _fill(broker: Broker) -> None:
         broker.start()
         _produce(broker)
     workloads.delete_records_up_to(broker.bootstrap, OFFSETS)
+    # A broker of 4.x writes the file a moment after the answer.
+    workloads.wait_for(lambda: _first_starts(broker) == OFFSETS, 60, "the leader epochs")
+
+
+def _first_starts(broker: Broker) -> dict[str, int]:
+    """Return the start offset of the first row of leader-epoch-checkpoint of each topic."""
+    (home,) = broker.log_dirs
+    paths = {topic: home / f"{topic}-0" / "leader-epoch-checkpoint" for topic in OFFSETS}
+    return {
+        topic: leader_epoch_checkpoint.parse(path.read_bytes()).rows[0].start_offset
+        for topic, path in paths.items()
+    }
 
 
 def _produce(broker: Broker) -> None:
