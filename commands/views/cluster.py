@@ -130,6 +130,11 @@ class ClusterPrinter(Printer[Found | ClusterVerdict]):
                 f"NOT READ: {size} of logs below the recovery points, which may be damaged; to "
                 f"check them: {found.verify}"
             )
+        if found.undelete:
+            dirs = text.count(found.deleted, "-delete directory is", "-delete directories are")
+            parts.append(
+                f"{dirs} deleted after the start; to save their records first: {found.undelete}"
+            )
         count = text.count(found.partitions, "partition")
         line = f"{text.state(summary)}{count}: {'; '.join([words[found.start], *parts])}"
         yield line, "good" if found.is_calm else "error"

@@ -181,6 +181,9 @@ VERDICT: Final = Table("cluster", "run", (
            "them, and this command does not look for damage in them", "bytes"),
     Column("verify", Kind.STRING, "command that checks these logs",
            null="the start reads all logs"),
+    count("deleted", "directories that end in -delete, which the brokers delete after the start"),
+    Column("undelete", Kind.STRING, "command that saves the records in these directories",
+           null="there are no such directories"),
 ), note="The outcome for the cluster as a whole.", type="cluster",
     made_from="logtool.cluster.run:ClusterVerdict")  # fmt: skip
 DOCUMENT: Final = Document(

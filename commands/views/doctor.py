@@ -266,7 +266,8 @@ def _start(obj: Object) -> Iterator[str]:
         yield f"{dirs} deleted afterwards (logtool undelete saves them);"
     if obj["reappearing_partitions"]:
         where = text.count(obj["reappearing_partitions"], "partition")
-        yield f"deleted records are readable again in {where};"
+        code = "checkpoint/log-start-behind"
+        yield f"deleted records are readable again in {where} (logtool explain {code});"
     yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
     if obj["seconds"] is not None:
         span = text.span(obj["seconds_low"], obj["seconds_high"], text.duration)

@@ -9,9 +9,9 @@ from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.program import broker_config, parsing
+from logtool.commands.views import mending
 from logtool.commands.views.findings import FurtherFindings
 from logtool.commands.views.gaps_tables import DOCUMENT, GAP
-from logtool.disk import shell
 from logtool.errors import UnreadableError, UsageError
 from logtool.exits import Exit
 from logtool.gaps import ghosts, objects
@@ -125,7 +125,8 @@ class GapPrinter(Printer[Result]):
         self._totals = GapTotals()
         self._unknown_ends = 0
         """Partitions of which no checkpoint shows where their log ended."""
-        self._fill: str | None = None
+        self._lossy: list[Path] = []
+        """Partition dirs in which something is lost."""
         """Command that fills the first partition with losses from another copy."""
         self.follower_end: int | None = None
         """Log end offset of the log of --follower; None without it."""
@@ -149,9 +150,8 @@ class GapPrinter(Printer[Result]):
                 report.item(obj)
         if shown.output:
             self._write(shown.output, item, fillers, about)
-        if about.losses and not self._fill and item.subject.partition.flavour.has_checkpoints:
-            place = shell.path(item.subject.partition.path)
-            self._fill = f"logtool recover --fill-from COPY {place}"
+        if about.losses and item.subject.partition.flavour.has_checkpoints:
+            self._lossy.append(item.subject.partition.path)
         if item.subject.has_unknown_end and item.ledger.reached == item.ledger.log_end:
             self._unknown_ends += 1
         self._count(item)
@@ -177,9 +177,11 @@ class GapPrinter(Printer[Result]):
         summary = self._summary
         yield from self._further.last_lines()
         style = "error" if summary.to_do else "good" if summary.complete else "warning"
-        if self._fill:
+        if self._lossy:
+            places = mending.dirs(self._lossy)
             yield (
-                f"to take what is lost from a copy on another broker or in a backup: {self._fill}",
+                "to take what is lost from a copy on another broker or in a backup: "
+                f"logtool recover --fill-from COPY {places}",
                 None,
             )
         if self._unknown_ends:

@@ -1,6 +1,7 @@
 """Commands after a forecast: they fill or accept a loss, and mend what stops the broker."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from logtool.checks.broker_dirs import LogDirCopy
 from logtool.disk import files, shell
@@ -14,9 +15,13 @@ _MOST_PATHS = 5
 
 def places(requests: Sequence[LoadRequest]) -> str:
     """Return the dirs of partitions as words of a command; the log dirs of more than five."""
-    few = len(requests) <= _MOST_PATHS
-    dirs = (one.path if few else one.log_dir for one in requests)
-    return " ".join(map(shell.path, dict.fromkeys(dirs)))
+    return dirs([one.path for one in requests])
+
+
+def dirs(paths: Sequence[Path]) -> str:
+    """Return partition dirs as words of a command; the log dirs of more than five."""
+    few = len(paths) <= _MOST_PATHS
+    return " ".join(map(shell.path, dict.fromkeys(one if few else one.parent for one in paths)))
 
 
 def names(forecasts: Iterable[PartitionForecast]) -> Iterator[str]:

@@ -340,7 +340,8 @@ class PlanPrinter(ActionPrinter):
         if tiered := counts["tiered"] - of_dirs["tiered"]:
             yield f"{tiered:,} begin in remote storage (-v shows them)"
         if counts["reappear"]:
-            yield f"{counts['reappear']:,} with deleted records readable again (-v shows them)"
+            see = "(see logtool explain checkpoint/log-start-behind)"
+            yield f"{counts['reappear']:,} with deleted records readable again {see}"
         if counts["purge"]:
             size = text.size(self._purged_bytes)
             yield f"{counts['purge']:,} being deleted with {size} (logtool undelete saves them)"

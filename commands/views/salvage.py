@@ -8,6 +8,7 @@ from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.program.bucket_inputs import require_local
+from logtool.commands.views import mending
 from logtool.commands.views.findings import FurtherFindings
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
@@ -198,12 +199,12 @@ def _strays(strays: Sequence[Path], output: Path, *, alone: bool) -> str:
     `alone`: nothing was saved, so that the command may use the same output.
     """
     count = text.count(len(strays), "directory is", "directories are")
-    homes = " ".join(shell.path(home) for home in dict.fromkeys(one.parent for one in strays))
+    places = mending.dirs(strays)
     line = "no file waits for its deletion, but " if alone else "not saved: "
     line += f"{count} set aside as stray, with all files "
     line += f"(first: {text.escape(str(strays[0]))}); to save the records: "
     target = output if alone else output.with_name(f"{output.name}-stray")
-    return f"{line}logtool salvage --output {shell.path(target)} {homes}"
+    return f"{line}logtool salvage --output {shell.path(target)} {places}"
 
 
 def _line(obj: Object) -> str | None:

@@ -373,6 +373,7 @@ def _damage_finding(region: _Region, *, active: bool, clean: bool, whole: bool) 
         size = f"({wording.count(region.records, 'record')}, {wording.size(region.bytes)})"
         if whole:
             message += f"; recovery would also cut off {follow} in this segment {size}"
+            message += "" if active else ", and delete all later segments"
         elif region.batches:
             message += f"; recovery would also cut off at least {follow} in this segment {size}"
         else:

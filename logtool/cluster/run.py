@@ -77,6 +77,20 @@ class ClusterVerdict:
     """Bytes of logs below the recovery points, in which damage is not seen."""
     unread: tuple[Path, ...] = ()
     """The log dirs with these logs."""
+    deleted: int = 0
+    """Directories that end in -delete, which the brokers delete after the start."""
+    with_deleted: tuple[Path, ...] = ()
+    """The log dirs with these directories."""
+
+    @property
+    def undelete(self) -> str | None:
+        """Return the command that saves these directories; None without any."""
+        paths = map(str, self.with_deleted)
+        return (
+            shell.join(["logtool", "undelete", "--output", "back", *paths])
+            if self.deleted
+            else None
+        )
 
     @property
     def verify(self) -> str | None:
@@ -167,6 +181,8 @@ class ClusterRun:
             _verdict(volumes, controllers, bool(refusals), partitions, offsets),
             unread_bytes=sum(unread.values()),
             unread=tuple(path for path in homes if unread.get(path)),
+            deleted=len(given.deleted),
+            with_deleted=tuple(dict.fromkeys(path.parent for path in given.deleted)),
         )
         yield from steps(volumes, controllers, refusals, partitions, verdict.verify)
         self.summary.to_do |= not verdict.is_calm

@@ -26,6 +26,7 @@ from pathlib import Path
 from logtool.dirs.directories import AuditedDir, audited
 from logtool.disk import files
 from logtool.errors import UnreadableError
+from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.inputs import NodeDir, PathKind
@@ -122,6 +123,16 @@ class Volumes:
             NodeDir(one.identity.path, one.identity.node_id)
             for one in self.given
             if one.double_of is not None
+        ]
+
+    @property
+    def deleted(self) -> list[Path]:
+        """Return the directories that the brokers delete after the start."""
+        return [
+            path
+            for one in self.taking_part
+            for path, directory in one.identity.root.partitions
+            if directory.kind is DirectoryKind.DELETE
         ]
 
     def open(self, places: Iterable[NodeDir]) -> Iterator[UnreadableError]:

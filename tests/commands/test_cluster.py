@@ -345,3 +345,13 @@ def test_a_partition_dir_is_no_volume(run, changed):
     result = run("cluster", *changed[:2], changed[2] / "replica.in-sync-0")
     assert result.status == 4
     assert "replica.in-sync-0: " in result.stderr
+
+
+def test_directories_that_the_start_deletes_are_named(run, scenario):
+    home = scenario("4.3.1/clean")
+    (verdict,) = run("cluster", "-f", "ndjson", f"1={home}").of_type("cluster")
+    there = [path for path in home.iterdir() if path.name.endswith("-delete")]
+    assert verdict["deleted"] == len(there) == 2
+    assert verdict["undelete"] == f"logtool undelete --output back {home}"
+    (other,) = run("cluster", "-f", "ndjson", f"1={scenario('4.3.1/formatted')}").of_type("cluster")
+    assert (other["deleted"], other["undelete"]) == (0, None)
