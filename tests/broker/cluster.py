@@ -20,7 +20,7 @@ from typing import Any
 
 from broker import protocol, workloads
 from broker.install import HarnessError
-from broker.kafka import CONTROLLER_ID, Broker, format_log_dir
+from broker.kafka import CONTROLLER_ID, Broker, format_log_dir, pause
 
 
 class Cluster:
@@ -92,20 +92,20 @@ class Cluster:
     def pause(self, *nodes: int) -> None:
         """Suspend nodes."""
         for node in nodes:
-            self._signal(node, signal.SIGSTOP)
+            pause(self._pid(node))
             self.paused.add(node)
 
     def resume(self, *nodes: int) -> None:
         """Resume suspended nodes."""
         for node in nodes:
-            self._signal(node, signal.SIGCONT)
+            os.kill(self._pid(node), signal.SIGCONT)
             self.paused.discard(node)
 
-    def _signal(self, node: int, number: signal.Signals) -> None:
+    def _pid(self, node: int) -> int:
         pid = self.nodes[node].pid
         if pid is None:
             raise HarnessError(f"node {node} does not run")
-        os.kill(pid, number)
+        return pid
 
     def freeze(self, target: Path) -> list[Path]:
         """Copy the log dirs of nodes that are all dead or paused; return the copies in order."""

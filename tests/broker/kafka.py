@@ -7,6 +7,7 @@ ZooKeeper (see ``zookeeper.py``) every node is a broker, and log dirs need no fo
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import re
 import signal
@@ -283,6 +284,29 @@ class Broker:
             "zookeeper.connect": self.zookeeper.address,
             **self.extra_config,
         }
+
+
+def pause(pid: int, timeout: float = 60.0) -> None:
+    """Suspend a process (SIGSTOP), and wait until none of its threads runs any more.
+
+    Raises HarnessError if one still runs after ``timeout`` seconds.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + timeout
+    while not _is_paused(pid):
+        if time.monotonic() > deadline:
+            raise HarnessError(f"process {pid} was not suspended within {timeout} s")
+        time.sleep(0.01)
+
+
+def _is_paused(pid: int) -> bool:
+    """Return whether all threads of a process are stopped, or have ended."""
+    states = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            # The name before the state may hold spaces and brackets.
+            states.append((thread / "stat").read_text().rpartition(")")[2].split()[0])
+    return set(states) <= {"T", "Z", "X"}
 
 
 def share_classes(version: str) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from broker import workloads
 from broker.install import HarnessError, free_port, major
-from broker.kafka import BASE_CONFIG, CLUSTER_ID, Broker, run_tool
+from broker.kafka import BASE_CONFIG, CLUSTER_ID, Broker, pause, run_tool
 from broker.scenarios import SMALL
 from broker.topics import Topic
 
@@ -347,7 +347,7 @@ def _copy(fleet: Fleet, copies: Copies, moment: int) -> None:
     for node in nodes:
         pid = fleet.nodes[node].pid if node in fleet.nodes else None
         if pid:
-            os.kill(pid, signal.SIGSTOP)
+            pause(pid)
         try:
             shutil.copytree(fleet.log_dir(node), copies.volume(moment, node))
         finally:
