@@ -9,9 +9,9 @@ from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.program import broker_config, parsing
-from logtool.commands.views import mending
 from logtool.commands.views.findings import FurtherFindings
 from logtool.commands.views.gaps_tables import DOCUMENT, GAP
+from logtool.disk import shell
 from logtool.errors import UnreadableError, UsageError
 from logtool.exits import Exit
 from logtool.gaps import ghosts, objects
@@ -178,7 +178,7 @@ class GapPrinter(Printer[Result]):
         yield from self._further.last_lines()
         style = "error" if summary.to_do else "good" if summary.complete else "warning"
         if self._lossy:
-            places = mending.dirs(self._lossy)
+            places = shell.partition_dirs(self._lossy)
             yield (
                 "to take what is lost from a copy on another broker or in a backup: "
                 f"logtool recover --fill-from COPY {places}",

@@ -1,7 +1,6 @@
 """Commands after a forecast: they fill or accept a loss, and mend what stops the broker."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from logtool.checks.broker_dirs import LogDirCopy
 from logtool.disk import files, shell
@@ -9,19 +8,10 @@ from logtool.log.inputs import GivenPaths
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.request import LoadRequest
 
-_MOST_PATHS = 5
-"""Partition dirs in a printed command; of more, it has the log dirs."""
-
 
 def places(requests: Sequence[LoadRequest]) -> str:
     """Return the dirs of partitions as words of a command; the log dirs of more than five."""
-    return dirs([one.path for one in requests])
-
-
-def dirs(paths: Sequence[Path]) -> str:
-    """Return partition dirs as words of a command; the log dirs of more than five."""
-    few = len(paths) <= _MOST_PATHS
-    return " ".join(map(shell.path, dict.fromkeys(one if few else one.parent for one in paths)))
+    return shell.partition_dirs([one.path for one in requests])
 
 
 def names(forecasts: Iterable[PartitionForecast]) -> Iterator[str]:

@@ -8,7 +8,6 @@ from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.program.bucket_inputs import require_local
-from logtool.commands.views import mending
 from logtool.commands.views.findings import FurtherFindings
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
@@ -199,7 +198,7 @@ def _strays(strays: Sequence[Path], output: Path, *, alone: bool) -> str:
     `alone`: nothing was saved, so that the command may use the same output.
     """
     count = text.count(len(strays), "directory is", "directories are")
-    places = mending.dirs(strays)
+    places = shell.partition_dirs(strays)
     line = "no file waits for its deletion, but " if alone else "not saved: "
     line += f"{count} set aside as stray, with all files "
     line += f"(first: {text.escape(str(strays[0]))}); to save the records: "

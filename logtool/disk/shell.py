@@ -2,8 +2,11 @@
 
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+_MOST_PATHS = 5
+"""Partition dirs in a printed command; of more, it has the log dirs."""
 
 
 def quote(word: str) -> str:
@@ -33,6 +36,12 @@ def option(name: str, value: str) -> str:
 def join(words: Iterable[str]) -> str:
     """Return a command line."""
     return " ".join(map(quote, words))
+
+
+def partition_dirs(paths: Sequence[Path]) -> str:
+    """Return partition dirs as words of a command; the log dirs of more than five."""
+    few = len(paths) <= _MOST_PATHS
+    return " ".join(map(path, dict.fromkeys(one if few else one.parent for one in paths)))
 
 
 def _escaped(char: str) -> str:
