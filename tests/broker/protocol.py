@@ -11,8 +11,11 @@ import socket
 import struct
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from broker.install import HarnessError
+
+from logtool.formats import record, record_batch
 
 _LIST_OFFSETS, _FETCH, _PRODUCE, _END_TRANSACTION = (2, 5), (1, 11), (0, 3), (26, 5)
 """Request and version."""
@@ -152,3 +155,17 @@ def _fine(error: int, what: str) -> None:
         raise NotHostedError(f"{what}: the broker has no such replica (error {error})")
     if error:
         raise HarnessError(f"{what}: the broker answered with error {error}")
+
+
+def batch_of(entry: dict[str, Any], *, newer: int = 0, sequence: int = 0) -> bytes:
+    """Return a batch of now of the producer of an entry, with its epoch or a newer one."""
+    from broker import workloads
+
+    now = workloads.now_ms()
+    return record_batch.encode(
+        record.encode([record.Record(offset_delta=0, key=b"a", value=b"record")]),
+        base_offset=0, last_offset_delta=0, record_count=1,
+        attributes=record_batch.TRANSACTIONAL, base_timestamp=now, max_timestamp=now,
+        producer_id=entry["producer_id"],
+        producer_epoch=entry["producer_epoch"] + newer, base_sequence=sequence,
+    )  # fmt: skip

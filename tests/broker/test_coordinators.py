@@ -19,9 +19,6 @@ from broker.install import KAFKA_4, HarnessError
 from broker.kafka import run_tool
 from broker.topics import Topic
 
-from logtool.formats import record_batch
-from logtool.formats.record import Record, encode
-
 pytestmark = pytest.mark.broker
 
 COORDINATOR, OTHER = 1, 2
@@ -110,21 +107,7 @@ def leave_a_fenced_producers_batch(cluster: Cluster) -> None:
     bumped = wait_for_state(cluster, "fenced", "Empty")
     assert bumped["producer_id"] == known["producer_id"]
     assert bumped["producer_epoch"] > known["producer_epoch"]
-    protocol.produce(cluster.bootstrap(OTHER), THERE.name, "fenced", batch_of(known))
-
-
-def batch_of(entry: Object, newer: int = 0) -> bytes:
-    """Return a batch of the producer of an entry, with its epoch or a newer one."""
-    from broker import workloads
-
-    now = workloads.now_ms()
-    return record_batch.encode(
-        encode([Record(offset_delta=0, key=b"a", value=b"record")]),
-        base_offset=0, last_offset_delta=0, record_count=1,
-        attributes=record_batch.TRANSACTIONAL, base_timestamp=now, max_timestamp=now,
-        producer_id=entry["producer_id"],
-        producer_epoch=entry["producer_epoch"] + newer, base_sequence=0,
-    )  # fmt: skip
+    protocol.produce(cluster.bootstrap(OTHER), THERE.name, "fenced", protocol.batch_of(known))
 
 
 def have_a_marker_refused(cluster: Cluster) -> None:
@@ -136,7 +119,7 @@ def have_a_marker_refused(cluster: Cluster) -> None:
     writer.batch(HERE.name, workloads.messages("refused", 5, workloads.now_ms()))
     known = wait_for_state(cluster, "refused", "Ongoing")
     at = cluster.bootstrap(COORDINATOR)
-    protocol.produce(at, HERE.name, "refused", batch_of(known, newer=1))
+    protocol.produce(at, HERE.name, "refused", protocol.batch_of(known, newer=1))
     writer.producer.commit_transaction(30)
 
 

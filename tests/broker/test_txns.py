@@ -13,9 +13,6 @@ from broker.command import Object, objects, of_type, run
 from broker.kafka import Broker, run_tool
 from broker.topics import Topic
 
-from logtool.formats import record_batch
-from logtool.formats.record import Record, encode
-
 pytestmark = pytest.mark.broker
 
 TOPIC = Topic("tx-left.open", "one transaction is left open", config={"segment.bytes": "20000"})
@@ -97,7 +94,7 @@ def test_a_batch_behind_the_commit_of_its_transaction_hangs_at_once(
     (before,) = of_type(objects("txns", "--all", "--topic", LATE.name, log_dir), "partition")
     entries = of_type(objects("txns", "--all", log_dir), "coordinator")
     (entry,) = (one for one in entries if one["transactional_id"] == "done")
-    protocol.produce(broker.bootstrap, LATE.name, "done", batch_behind(entry, sequence=10))
+    protocol.produce(broker.bootstrap, LATE.name, "done", protocol.batch_of(entry, sequence=10))
 
     def found() -> list[Object]:
         items = objects("txns", "--open", log_dir, statuses=(0, 1))
@@ -118,17 +115,3 @@ def test_a_batch_behind_the_commit_of_its_transaction_hangs_at_once(
     items = objects("txns", "--all", "--topic", LATE.name, log_dir)
     ended = {one["first_offset"]: one["state"] for one in of_type(items, "transaction")}
     assert ended == {0: "open", 10: "committed", 21: "aborted"}
-
-
-def batch_behind(entry: Object, *, sequence: int) -> bytes:
-    """Return a batch of the producer of an entry, of now: its age does not show that it hangs."""
-    from broker import workloads
-
-    now = workloads.now_ms()
-    return record_batch.encode(
-        encode([Record(offset_delta=0, key=b"a", value=b"record")]),
-        base_offset=0, last_offset_delta=0, record_count=1,
-        attributes=record_batch.TRANSACTIONAL, base_timestamp=now, max_timestamp=now,
-        producer_id=entry["producer_id"],
-        producer_epoch=entry["producer_epoch"], base_sequence=sequence,
-    )  # fmt: skip
