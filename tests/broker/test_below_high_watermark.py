@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from broker import workloads
 from broker.kafka import Broker
 from broker.protocol import offsets
-from broker.workloads import wait_for
 from verification import batches, logs, verify
 
 from logtool.findings import Severity
@@ -28,12 +28,8 @@ GONE, AHEAD = "checkpoint/high-watermark-beyond-end", "checkpoint/high-watermark
 
 def write(broker: Broker) -> None:
     """Have one batch acknowledged."""
-    from confluent_kafka import Producer
-
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all", "linger.ms": 200})
-    for number in range(BATCH):
-        producer.produce(TOPIC, f"value {number}", f"key {number}")
-    assert producer.flush(30) == 0
+    content = workloads.messages("below-high-watermark", BATCH, workloads.now_ms())
+    workloads.Writer(broker.bootstrap, acks="all").batch(TOPIC, content)
 
 
 def wait_for_checkpoint(log_dir: Path, offset: int) -> None:
@@ -44,7 +40,7 @@ def wait_for_checkpoint(log_dir: Path, offset: int) -> None:
         rows = offset_checkpoint.parse(path.read_bytes()).offsets if path.exists() else {}
         return rows.get((TOPIC, 0)) == offset
 
-    wait_for(is_written, 30, f"a high watermark of {offset}")
+    workloads.wait_for(is_written, 30, f"a high watermark of {offset}")
 
 
 def codes_above_info(log_dir: Path) -> list[str]:

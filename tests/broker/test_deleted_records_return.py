@@ -98,13 +98,12 @@ def _first_starts(broker: Broker) -> dict[str, int]:
 
 def _produce(broker: Broker) -> None:
     """Produce `RECORDS` records to each topic, in batches of three."""
-    from confluent_kafka import Producer
+    from broker import workloads
 
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 3})
+    writer = workloads.Writer(broker.bootstrap)
     for topic in OFFSETS:
-        for _ in range(RECORDS):
-            producer.produce(topic, b"v" * 100, b"k", partition=0)
-    assert producer.flush(60) == 0
+        content = workloads.messages(topic, RECORDS, workloads.now_ms())
+        writer.batches(topic, content, (3,))
 
 
 def _ends(broker: Broker) -> dict[str, tuple[int, int]]:
