@@ -69,7 +69,7 @@ def may_delete(
 
     Exit status:
       0    yes: live copies hold every batch, or a later record of each of its keys
-      1    no: some batches exist only here, or it is not proven
+      1    no: no other live copy holds some batches, or it is not proven
       2
       4    incomplete: an input could not be read; nothing is proven
       6    --max-duration ran out; nothing is proven

@@ -57,3 +57,19 @@ def lines(found: AfterStart | None) -> Iterator[str]:
     if len(found.kept) > _MOST:
         more = text.count(len(found.kept) - _MOST, "more partition")
         yield f"{more} not compacted because of open transactions; logtool cleaner lists them"
+    for each in found.future_stamped[:_MOST]:
+        assert each.blocked_at is not None
+        said = keeps(each.path.name, each.blocked_at, each.next)
+        yield f"retention {said}; logtool retention shows it"
+    if len(found.future_stamped) > _MOST:
+        more = text.count(len(found.future_stamped) - _MOST, "more partition")
+        yield f"{more} kept by a timestamp; logtool retention lists them"
+
+
+def keeps(name: str, base_offset: int, until: str | None) -> str:
+    """Return the verb and the object for a partition that a timestamp in the future keeps.
+
+    `until` is the time in UTC at which retention deletes the segment; None beyond the year 9999.
+    """
+    when = f"until {until[:10]}" if until else "beyond the year 9999"
+    return f"keeps {text.escape(name)} {when} because of a timestamp in segment {base_offset}"

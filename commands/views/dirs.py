@@ -336,7 +336,7 @@ def _proof(obj: Object, settings: OutputSettings) -> list[str]:
         last = "the end" if only["last_offset"] is None else only["last_offset"]
         count = text.count(only["batches"], "batch", "batches")
         span = text.offsets(only["first_offset"], last)
-        lines.append(f"  only here: {span}, {count}: {text.escape(only['reason'])}")
+        lines.append(f"  not in a live copy: {span}, {count}: {text.escape(only['reason'])}")
     for other in obj["no_proof"]:
         lines.append(
             f"  not used as proof: {text.escape(other['path'])}: {text.escape(other['reason'])}"

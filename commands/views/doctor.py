@@ -2,7 +2,7 @@
 
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -278,17 +278,38 @@ def _after_start(obj: Object) -> Iterator[str]:
     if obj["segments"] is None:
         yield f"not looked at, because there are many partitions: {text.escape(obj['command'])}"
         return
+    parts = []
     if obj["segments"]:
         what = f"{text.count(obj['segments'], 'segment')} ({text.size(obj['bytes'])})"
         where = text.count(obj["partitions"], "partition")
         delay = text.duration(obj["delay_ms"] / 1000)
-        yield f"deletes {what} of {where} {delay} after the start;"
-        yield f"the oldest is of {text.escape(obj['oldest'])}" + ("," if obj["kept"] else "")
+        oldest = text.escape(obj["oldest"])
+        parts.append(
+            f"deletes {what} of {where} {delay} after the start; the oldest is of {oldest}"
+        )
+    if obj["future_stamped"]:
+        first = obj["future_stamped"][0]
+        said = after_start.keeps(_partition(first["path"]), first["base_offset"], first["until"])
+        more = len(obj["future_stamped"]) - 1
+        parts.append(said + (f", and {text.count(more, 'more partition')}" if more else ""))
     if obj["kept"]:
-        names = [text.escape(one["path"].rpartition("/")[2]) for one in obj["kept"][:MOST_GROUPS]]
-        more = len(obj["kept"]) - len(names)
-        named = ", ".join(names) + (f" and {more:,} more" if more else "")
-        yield f"open transactions keep {named} from being compacted"
+        named = _named(_partition(one["path"]) for one in obj["kept"])
+        parts.append(f"open transactions keep {named} from being compacted")
+    if obj["uncleanable"]:
+        named = _named(_partition(one["path"].rpartition("/")[0]) for one in obj["uncleanable"])
+        parts.append(f"the log cleaner gives up {named} because of the damage")
+    yield "; ".join(parts)
+
+
+def _partition(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _named(names: Iterable[str]) -> str:
+    """Return the first names, with the number of the rest."""
+    every = [text.escape(one) for one in names]
+    more = len(every) - MOST_GROUPS
+    return ", ".join(every[:MOST_GROUPS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _transactions(obj: Object) -> Iterator[str]:

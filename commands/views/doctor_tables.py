@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table, count, size
+from logtool.schemas.columns import Column, Kind, Table, count, offset, size, timed
 from logtool.schemas.document import Document
 from logtool.schemas.printed import ACTION, SEVERITIES
 from logtool.schemas.tables import FINDING
@@ -95,6 +95,15 @@ _KEPT = Table("kept", "partition that is not compacted", (
     Column("first_offset", Kind.INT64, "first offset of that transaction", "offset",
            "the transaction is not known"),
 ), made_from="logtool.doctor.answers:KeptDirty")  # fmt: skip
+_STAMPED = Table("stamped", "partition that retention keeps", (
+    Column("path", Kind.PATH, "the partition dir"),
+    offset("base_offset", "base offset of the segment with the timestamp"),
+    *timed("until_ms", "time at which retention deletes the segment", None),
+), made_from="logtool.doctor.answers:FutureStamped")  # fmt: skip
+_UNCLEANABLE = Table("uncleanable", "partition that the log cleaner gives up", (
+    Column("path", Kind.PATH, "the .log file with the damage"),
+    Column("position", Kind.INT64, "first byte of the damaged batch", "byte"),
+), made_from="logtool.doctor.answers:UncleanablePartition")  # fmt: skip
 AFTER_START: Final = Table("after_start", "run", (
     _STATE,
     Column("delay_ms", Kind.INT64, "time from the start to the first round of retention", "ms",
@@ -106,8 +115,12 @@ AFTER_START: Final = Table("after_start", "run", (
            "topic-partition", null="the round deletes nothing, or " + _TOO_MANY),
     Column("kept", Kind.OBJECT, "compacted partitions that an open transaction keeps from being "
            "cleaned", of=_KEPT, many=True),
+    Column("future_stamped", Kind.OBJECT, "partitions that retention keeps because of a timestamp "
+           "more than a day in the future", of=_STAMPED, many=True),
+    Column("uncleanable", Kind.OBJECT, "compacted partitions that the log cleaner gives up because "
+           "of damage; after every batch was checked", of=_UNCLEANABLE, many=True),
     Column("command", Kind.STRING, "command that shows more; quoted for a shell"),
-), note="The first round of retention after the start, and partitions that are not compacted, as "
+), note="The first round of retention after the start, and partitions that stay as they are, as "
         "logtool retention and logtool cleaner predict them; only if there are any, or too many "
         "partitions to look at.", type="after_start",
     made_from="logtool.doctor.answers:SoonAfterStart")  # fmt: skip

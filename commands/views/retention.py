@@ -257,6 +257,9 @@ def _stamp(item: PartitionRetention) -> str:
     means = f"{found.meant}" if found.meant else "beyond the year 9999"
     what = f"in {found.unit}" if found.unit else "in the future"
     line = f"{place}: timestamp {found.timestamp} is {what} ({means})"
+    if item.behind:
+        when = (item.behind.timestamp or "beyond the year 9999")[:19]
+        line += f"; once it is gone, segment {item.behind.base_offset} keeps the log ({when})"
     if found.counts:
         return line
     return f"{line}; it came after the clean marker: it counts only if the marker is moved away"

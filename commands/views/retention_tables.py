@@ -40,6 +40,10 @@ STAMP: Final = Table("stamp", "odd timestamp", (
 ), note="The first batch with the largest timestamp of a segment, if that timestamp is in the "
         "future or in another unit than milliseconds.",
     made_from="logtool.retention.stamp:WrongTimestamp")  # fmt: skip
+_BEHIND = Table("behind", "segment", (
+    offset("base_offset", "base offset"),
+    *timed("timestamp_ms", "largest timestamp, as the broker has it", None),
+), made_from="logtool.retention.run:SegmentRetention")  # fmt: skip
 PARTITION: Final = Table("partition", "partition", (
     _TOPIC,
     _NUMBER,
@@ -70,6 +74,8 @@ PARTITION: Final = Table("partition", "partition", (
     Column("stamp", Kind.OBJECT, "timestamp that keeps the log, lets a segment go early, or would "
            "keep the log without the clean-shutdown marker",
            null="no timestamp is odd", of=STAMP),
+    Column("behind", Kind.OBJECT, "the next segment with a timestamp in the future: it keeps the "
+           "log once the first such segment is gone", null="there is no such segment", of=_BEHIND),
 ), note="One partition, and what retention deletes of it.",
     type="partition", made_from="logtool.retention.run:PartitionRetention")  # fmt: skip
 SEGMENT: Final = Table("segment", "segment", (

@@ -1,10 +1,10 @@
 """The effects of retention and of the log cleaner soon after a start, as sums for one screen.
 
-Only names, sizes and ends of indexes are read, and the headers that a start reads as well. Without
-a metadata log there is no answer: the settings of topics are not known then.
+`after_start` reads only names, sizes and ends of indexes, and the headers that a start reads as
+well. Without a metadata log there is no answer: the settings of topics are not known then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from logtool.cleaner.rules import CleaningObstacle
@@ -15,13 +15,14 @@ from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.node.node import Node
 from logtool.retention.logs import LiveLogs
-from logtool.retention.rules import DeletionRule
+from logtool.retention.rules import DeletionRule, Obstacle
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
 from logtool.retention.settings import LOCAL_BYTES, LOCAL_MS
 from logtool.running.run import Run
 
 MOST_LOGS = 5000
 """Partitions beyond which the look takes too long for one line: 2 s for this many."""
+_DAY_MS = 86_400_000
 
 
 @dataclass(slots=True)
@@ -57,12 +58,15 @@ class FirstRound:
 
 @dataclass(frozen=True, slots=True)
 class AfterStart:
-    """The first round of retention, and the partitions that an open transaction keeps dirty."""
+    """The first round of retention, and the partitions that stay as they are."""
 
     delay_ms: int
     """Time from the start to that round."""
     first: FirstRound
     kept: tuple[PartitionCleaning, ...]
+    """Compacted partitions that an open transaction keeps dirty."""
+    future_stamped: tuple[PartitionRetention, ...]
+    """Partitions that a timestamp more than a day in the future keeps from retention."""
 
 
 def after_start(
@@ -84,13 +88,42 @@ def after_start(
         return None
     logs = LiveLogs(paths, static, selection=selection, run=run, flavour=flavour, node=node)
     round_of = RetentionRun(logs, RetentionOptions(start_ms, static=static, with_stamps=False))
-    first = FirstRound()
+    first, stamped = FirstRound(), []
     for one in round_of:
         if not isinstance(one, UnreadableError):
             first.add(one)
+            if _is_future_stamped(one, start_ms):
+                stamped.append(one)
     kept = [
         one
         for one in CleanerRun(logs, CleanerOptions(start_ms, static=static, with_contents=False))
         if not isinstance(one, UnreadableError) and one.obstacle is CleaningObstacle.TRANSACTION
     ]
-    return AfterStart(round_of.rounds.first_ms - start_ms, first, tuple(kept))
+    return AfterStart(round_of.rounds.first_ms - start_ms, first, tuple(kept), tuple(stamped))
+
+
+def given_up(
+    paths: Sequence[Path],
+    node: Node,
+    start_ms: int,
+    static: Mapping[str, str],
+    selection: Selection,
+    run: Run,
+) -> Iterator[PartitionCleaning]:
+    """Yield the compacted partitions of a selection that the cleaner gives up because of damage.
+
+    The logs are read as far as a cleaning reads them. Nothing is yielded without a metadata log.
+    """
+    if node.image is None or node.image.damage:
+        return
+    logs = LiveLogs(paths, static, selection=selection, run=run, node=node)
+    for one in CleanerRun(logs, CleanerOptions(start_ms, static=static)):
+        if not isinstance(one, UnreadableError) and one.obstacle is CleaningObstacle.DAMAGE:
+            yield one
+
+
+def _is_future_stamped(of: PartitionRetention, start_ms: int) -> bool:
+    """Return whether a timestamp in the future keeps the oldest segment that stays."""
+    if of.obstacle is not Obstacle.FUTURE:
+        return False
+    return of.log.columns.timestamp[of.first_segments] > start_ms + _DAY_MS

@@ -46,7 +46,7 @@ class StoredElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Offsets that no other copy is known to hold."""
+    """Offsets that no other live copy is known to hold."""
 
     first_offset: int
     last_offset: int | None
@@ -342,7 +342,7 @@ def _reason(
 ) -> str:
     """Return why no other copy holds a range of batches; `others` says if each has any there."""
     if not others:
-        return "there is no other copy"
+        return "there is no other live copy"
     parts = []
     for other, has_some in others:
         if last < other.log_start:

@@ -139,8 +139,30 @@ class KeptDirty:
 
 
 @dataclass(frozen=True, slots=True)
+class FutureStamped:
+    """A partition that a timestamp in the future keeps from retention."""
+
+    path: Path
+    base_offset: int
+    """Base offset of the segment with that timestamp."""
+    until_ms: int
+    """Time at which retention deletes the segment, in ms."""
+    until: str | None
+    """`until_ms` in UTC; None where a calendar has no such time."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanablePartition:
+    """A compacted partition that the cleaner gives up because of damage."""
+
+    path: Path
+    """The .log file with the damage."""
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class SoonAfterStart:
-    """The first round of retention after the start, and partitions that are not compacted."""
+    """The first round of retention after the start, and partitions that stay as they are."""
 
     state: Gravity
     delay_ms: int | None
@@ -152,6 +174,8 @@ class SoonAfterStart:
     oldest: str | None
     """Topic and number of the partition with the oldest of these."""
     kept: Sequence[KeptDirty]
+    future_stamped: Sequence[FutureStamped]
+    uncleanable: Sequence[UncleanablePartition]
     command: str
     """Command that lists the segments, or the partitions that are not compacted."""
 

@@ -21,6 +21,7 @@ from logtool.doctor.answers import (
     DiskAnswer,
     ExaminedNode,
     FindingGroup,
+    FutureStamped,
     Gravity,
     HighWatermark,
     Identity,
@@ -30,6 +31,7 @@ from logtool.doctor.answers import (
     OldFormats,
     OpenTransactionsAnswer,
     SoonAfterStart,
+    UncleanablePartition,
     VersionsAnswer,
 )
 from logtool.doctor.controllers import controllers
@@ -191,12 +193,14 @@ def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
     found = run.after_start
     if run.has_too_many_logs:
         command = command_line(run, "retention")
-        yield SoonAfterStart(Gravity.INFO, None, None, None, None, None, (), command)
-    if found is None or not (found.first.segments or found.kept):
+        yield SoonAfterStart(Gravity.INFO, None, None, None, None, None, (), (), (), command)
+    stays = found and (found.kept or found.future_stamped or run.uncleanable)
+    if found is None or not (found.first.segments or stays):
         return
     first = found.first
+    command = "retention" if first.segments or found.future_stamped else "cleaner"
     yield SoonAfterStart(
-        state=Gravity.INFO,
+        state=Gravity.WARNING if run.uncleanable else Gravity.INFO,
         delay_ms=found.delay_ms,
         segments=first.segments,
         bytes=first.bytes,
@@ -205,7 +209,17 @@ def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
         kept=[
             KeptDirty(one.path, one.producer_id, one.transaction_first_offset) for one in found.kept
         ],
-        command=command_line(run, "retention" if first.segments else "cleaner"),
+        future_stamped=[
+            FutureStamped(one.path, one.blocked_at, one.next_ms, one.next)
+            for one in found.future_stamped
+            if one.blocked_at is not None and one.next_ms is not None
+        ],
+        uncleanable=[
+            UncleanablePartition(one.fault_path, one.fault_position)
+            for one in run.uncleanable
+            if one.fault_path is not None and one.fault_position is not None
+        ],
+        command=command_line(run, command),
     )
 
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from logtool.actions import Action
 from logtool.checks.partition import Item
 from logtool.checks.partition_numbers import PartitionNumbers
-from logtool.cleaner.after_start import MOST_LOGS, AfterStart, after_start
+from logtool.cleaner.after_start import MOST_LOGS, AfterStart, after_start, given_up
+from logtool.cleaner.run import PartitionCleaning
 from logtool.disk import files, in_use
 from logtool.doctor import holdings
 from logtool.doctor.holdings import LogDirNumbers
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Finding, Severity
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
@@ -82,6 +83,8 @@ class Examination:
     """True if every partition was loaded before the time was over."""
     after_start: AfterStart | None = None
     """The first round of retention and the partitions that stay dirty; None if not looked at."""
+    uncleanable: Sequence[PartitionCleaning] = ()
+    """Compacted partitions with damage that the cleaner gives up, once every batch was checked."""
     transactions: OpenAfterStart | None = None
     """The transactions that are open after the start; None if there was no time for them."""
     has_too_many_logs: bool = False
@@ -162,6 +165,7 @@ class Examination:
         with suppress(OutOfTimeError):
             self.budget.pace.spend(0)
             self._verify(Level.BATCHES, self.deep)
+            self._look_for_uncleanable()
 
     def _holdings(self) -> Iterator[LogDirNumbers]:
         """Yield the numbers of the paths, without a second look where the quick one has them."""
@@ -192,6 +196,20 @@ class Examination:
             flavour=self.flavour,
         )
         self.after_start = None if self.budget.pace.ran_out else found
+
+    def _look_for_uncleanable(self) -> None:
+        """Run the cleaner over the partitions with damage, if the rounds of retention are known."""
+        keys = {
+            (one.topic, one.partition)
+            for one in self.findings
+            if one.severity is Severity.ERROR and one.topic and one.partition is not None
+        }
+        if not keys or self.after_start is None:
+            return
+        now_ms = time.time_ns() // 1_000_000
+        selection = replace(self.selection, keys=frozenset(keys))
+        node, run = self.forecast.broker.node, self._run()
+        self.uncleanable = list(given_up(self.paths, node, now_ms, self.policies, selection, run))
 
     def _look_for_transactions(self) -> None:
         """Join the open transactions with the logs of their coordinators, if there is time."""

@@ -11,6 +11,7 @@ from logtool.doctor.answers import (
     Next,
     NextStart,
     OpenTransactionsAnswer,
+    SoonAfterStart,
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
@@ -87,6 +88,9 @@ def next_command(
         return Next(txns.command, "old transactions whose coordinators are not here")
     if not run.deep.is_whole:
         return Next(command_line(run, "verify"), "every batch, without a time limit")
+    soon = next((one for one in given if isinstance(one, SoonAfterStart)), None)
+    if soon and soon.future_stamped:
+        return Next(soon.command, "the timestamps that hold back retention, and their producers")
     verdict = "nothing is wrong so far"
     if others:
         verdict = "nothing is wrong with this broker by itself"

@@ -131,6 +131,8 @@ class PartitionRetention:
     """The forecast without the planned change; None if none is planned."""
     stamp: WrongTimestamp | None
     """The timestamp that keeps the log, or that is in another unit; None for an ordinary one."""
+    start_ms: int
+    """Assumed start of the broker, in ms."""
     last_clean_ns: int | None = None
     """Modification time up to which a log is not younger than the clean-shutdown marker."""
 
@@ -209,6 +211,19 @@ class PartitionRetention:
     def blocked_at(self) -> int | None:
         """Return the base offset of the oldest segment that stays; None if every segment goes."""
         return self._blocked.base_offset if self._blocked else None
+
+    @cached_property
+    def behind(self) -> SegmentRetention | None:
+        """Return the next segment with a timestamp in the future, behind one that keeps the log.
+
+        None without one.
+        """
+        if self.obstacle is not Obstacle.FUTURE:
+            return None
+        stamps = self.log.columns.timestamp
+        rows = range(self.first_segments + 1, len(stamps))
+        found = next((row for row in rows if stamps[row] > self.start_ms), None)
+        return None if found is None else SegmentRetention(self, found)
 
     @property
     def next_ms(self) -> int | None:
@@ -312,6 +327,7 @@ class RetentionRun:
             forecast=found,
             before=before,
             stamp=wrong,
+            start_ms=self._options.start_ms,
             last_clean_ns=self._last_clean_ns[root.path],
         )
 

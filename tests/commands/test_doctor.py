@@ -5,14 +5,17 @@ import json
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
+import time
 
 import pytest
+from crc32c import crc32c
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
 from metadata_logs import data, log_dir, registration, static
 from processes import locked_by_a_process, without_rights
-from verification import logs, set_offsets, small_log_dir
+from verification import batches, logs, rewrite, set_offsets, small_log_dir
 
 from logtool.commands.views.doctor import MOST_GROUPS
 from logtool.doctor import examination
@@ -120,6 +123,47 @@ def test_an_open_transaction_that_keeps_a_log_dirty_is_named(run, scenario, tmp_
     assert (kept["first_offset"], found["segments"]) == (5, 0)
     assert found["command"] == f"logtool cleaner {home}"
     assert labels(run("doctor", home))["retention"] == "info"
+
+
+def test_a_timestamp_that_keeps_a_log_from_retention_is_named(run, clean):
+    index = min((clean / "small-segments-0").glob("*.timeindex"))
+    ahead = time.time_ns() // 1_000_000 + 400 * 86_400_000
+    index.write_bytes(struct.pack(">qi", ahead, 0))
+    (found,) = run("doctor", "-f", "ndjson", clean).of_type("after_start")
+    (stamped,) = found["future_stamped"]
+    assert (stamped["path"], stamped["base_offset"]) == (str(clean / "small-segments-0"), 0)
+    assert stamped["until_ms"] > ahead
+    assert found["command"] == f"logtool retention {clean}"
+    assert "small-segments-0 until" in run("doctor", clean).stdout
+    assert "small-segments-0 until" in run("plan", clean).stderr
+
+
+def test_a_timestamp_that_keeps_a_log_is_looked_at_next_where_nothing_is_damaged(run, clean):
+    (log,) = logs(clean / "codec-none-0")
+    ahead = time.time_ns() // 1_000_000 + 400 * 86_400_000
+    table = batches(log)
+    end = int(table.size[0])
+    data = bytearray(log.read_bytes())
+    data[35:43] = ahead.to_bytes(8)  # the largest timestamp of the first batch
+    data[17:21] = crc32c(bytes(data[21:end])).to_bytes(4)
+    rewrite(log, bytes(data))
+    row = struct.pack(">qi", ahead, int(table.last_offset[0]))
+    rewrite(log.with_suffix(".timeindex"), row)
+    result = run("doctor", "-f", "ndjson", clean)
+    assert command_of(result) == f"logtool retention {clean}"
+
+
+def test_a_compacted_log_that_the_cleaner_gives_up_is_named(run, scenario, tmp_path):
+    names = ("compacted.keys-0", DIRECTORY)
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "home", *names)
+    (home / "cleaner-offset-checkpoint").unlink()
+    log = logs(home / "compacted.keys-0")[0]
+    damage_file(log, overwrite, 8, bytes(4))
+    (found,) = run("doctor", "-f", "ndjson", home).of_type("after_start")
+    assert found["uncleanable"] == [{"path": str(log), "position": 0}]
+    assert labels(run("doctor", home))["retention"] == "WARNING"
+    shutil.rmtree(home / DIRECTORY)
+    assert run("doctor", "-f", "ndjson", home).of_type("after_start") == []
 
 
 def test_of_too_many_partitions_the_command_is_named(run, scenario, monkeypatch):

@@ -141,6 +141,17 @@ def test_a_future_or_second_scaled_timestamp_is_found_with_its_batch(run, small)
     assert (found["first_segments"], found["stamp"]["unit"]) == (1, "seconds")
 
 
+def test_the_next_segment_with_a_future_timestamp_is_named(run, small):
+    rows = ndjson(run, "--segments", *of_small(small)).of_type("segment")
+    first, second = stamps(small / "small-segments-0")[:2]
+    found = only(run, "--at", first - HOUR, *of_small(small))
+    assert (found["obstacle"], found["blocked_at"]) == ("future-timestamp", 0)
+    assert found["behind"]["base_offset"] == rows[1]["base_offset"]
+    assert found["behind"]["timestamp_ms"] == second
+    found = only(run, "--at", max(stamps(small / "small-segments-0")), *of_small(small))
+    assert (found["obstacle"], found["behind"]) == ("age", None)
+
+
 def test_zeros_at_the_end_of_a_closed_index_are_the_year_1970(run, small):
     first = min((small / "small-segments-0").glob("*.timeindex"))
     at = max(stamps(small / "small-segments-0"))

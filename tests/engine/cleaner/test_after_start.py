@@ -1,17 +1,20 @@
 """The sums of what retention deletes, and what stays dirty, soon after a start."""
 
 import pytest
-from verification import small_log_dir
+from verification import batches, logs, small_log_dir
 
-from logtool.cleaner.after_start import after_start
+from logtool.cleaner.after_start import after_start, given_up
 from logtool.formats import producer_snapshot
 from logtool.log import opening
+from logtool.log.selection import Selection
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import DIRECTORY
 from logtool.node.identity import identify
 from logtool.node.node import Node
+from logtool.running.run import Run
 
 KEYS, TX, PLAIN = "compacted.keys-0", "compacted-tx-0", "codec-gzip-0"
+DAY_MS = 86_400_000
 LATE_MS = 1_900_000_000_000
 """A time at which every record is older than a week."""
 
@@ -28,11 +31,11 @@ def found(log_dir, start_ms=LATE_MS, static=None):
 
 
 def test_the_first_round_deletes_what_is_older_than_a_week(small):
-    logs = list((small / PLAIN).glob("*.log"))
+    files = logs(small / PLAIN)
     one = found(small, static={"log.initial.task.delay.ms": "5000"})
     assert (one.delay_ms, one.first.oldest, one.first.partitions) == (5000, PLAIN, 1)
-    assert one.first.segments == len(logs)
-    assert one.first.bytes == sum(log.stat().st_size for log in logs)
+    assert one.first.segments == len(files)
+    assert one.first.bytes == sum(log.stat().st_size for log in files)
     assert one.kept == ()
 
 
@@ -75,3 +78,30 @@ def test_the_metadata_log_of_the_node_is_not_read_again(small, monkeypatch):
 
 def test_without_a_metadata_log_there_is_no_answer(scenario, tmp_path):
     assert found(small_log_dir(scenario("4.3.1/clean"), tmp_path / "bare", PLAIN)) is None
+
+
+def test_a_timestamp_more_than_a_day_ahead_keeps_a_log_from_retention(small):
+    largest = max(int(batches(log).max_timestamp.max()) for log in logs(small / PLAIN))
+    (one,) = found(small, start_ms=largest - 2 * DAY_MS).future_stamped
+    assert (one.path.name, one.blocked_at) == (PLAIN, 0)
+    assert one.next_ms > largest
+    assert found(small, start_ms=largest - DAY_MS // 2).future_stamped == ()
+    assert found(small).future_stamped == ()
+
+
+def given_up_in(log_dir, *names):
+    keys = frozenset((name.rpartition("-")[0], 0) for name in names)
+    node = Node([identify(opening.open_log_dir(log_dir))], None, {})
+    return list(given_up([log_dir], node, LATE_MS, {}, Selection(keys=keys), Run()))
+
+
+def test_the_cleaner_gives_up_a_compacted_log_with_damage(small):
+    (small / "cleaner-offset-checkpoint").unlink()
+    assert given_up_in(small, KEYS, TX) == []
+    log = logs(small / KEYS)[0]
+    with log.open("r+b") as file:
+        file.seek(8)
+        file.write(bytes(4))
+    (one,) = given_up_in(small, KEYS, TX)
+    assert (one.fault_path, one.fault_position) == (log, 0)
+    assert given_up_in(small, TX) == []
