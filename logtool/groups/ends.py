@@ -241,3 +241,10 @@ def _epochs(listed: Partition) -> EpochCache | None:
     with suppress(UnreadableError, OfflineError, StartFailsError):
         return read_epochs(files.read_small(file.path)) if file else None
     return None
+
+
+def unmeasured(listed: Partition) -> LogEnds:
+    """Return an empty extent for the only copy, which is not compared."""
+    return LogEnds(
+        path=listed.path, topic_id=None, log_start=0, log_end=0, last_stable=0, leader_epoch=-1
+    )

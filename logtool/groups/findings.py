@@ -94,10 +94,13 @@ def missing_records(reason: str, position: int | None, length: int | None) -> Fi
     )
 
 
-def torn_batch(one: Wrong) -> Finding:
-    """Return a finding: the log ends in a part of a batch, which no coordinator reads."""
+def torn_batch(one: Wrong, *, clean: bool) -> Finding:
+    """Return a finding: the log ends in a part of a batch, which no coordinator reads.
+
+    `clean`: the log dir was stopped in order, so that no start cuts the part off.
+    """
     return Finding(
-        "log/torn-tail",
+        "log/torn-tail-clean" if clean else "log/torn-tail",
         f"{one.reason}: what was committed in this batch is not in the result",
         position=one.position,
         length=one.length,

@@ -54,11 +54,12 @@ class GroupEvent:
 
 
 def of_group(
-    listed: Partition, group: str, on_bytes: Callable[[int], None]
+    listed: Partition, group: str, on_bytes: Callable[[int], None], *, clean: bool
 ) -> Iterator[GroupEvent | Finding]:
     """Yield the events of a group in one copy of its partition of ``__consumer_offsets``.
 
-    Findings report what cannot be read: records of any group may be lost there.
+    Findings report what cannot be read: records of any group may be lost there. `clean`: the log
+    dir was stopped in order.
     """
     replay = _GroupReplay(group)
     for segment in listed.segments:
@@ -77,7 +78,7 @@ def of_group(
                         findings.missing_records(damage.message, damage.position, damage.length)
                     )
                 elif torn := torn_batch(segment, damage):
-                    yield placed(findings.torn_batch(torn))
+                    yield placed(findings.torn_batch(torn, clean=clean))
                 continue
             on_bytes(int(chunk.table.size.sum()))
             ends = _ends(chunk.table)

@@ -8,6 +8,7 @@ the run takes an undamaged copy with equal leader epoch and log end instead.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from logtool.checks import internal_topics
@@ -213,7 +214,7 @@ class Groups:
         for listed in copies:
             try:
                 extent = group_ends.measure(listed, 0, lambda _: None) if is_compared else None
-                ranked.append(OffsetsCopy(listed, extent or _unmeasured(listed)))
+                ranked.append(OffsetsCopy(listed, extent or group_ends.unmeasured(listed)))
             except UnreadableError as error:
                 yield error
         ranked.sort(key=lambda one: one.rank, reverse=True)
@@ -241,7 +242,7 @@ class Groups:
         self._count(loaded)
         others = tuple(one for one in ranked if one.listed.path != loaded.listed.path)
         yield OffsetsPartition(loaded, others)
-        yield from _findings(loaded)
+        yield from _findings(loaded, clean=self._is_clean(loaded.listed))
         if loaded.cut_at is None:
             yield from self._lost(ranked, chosen, loaded.end_offset)
         elif loaded.missing:
@@ -287,7 +288,7 @@ class Groups:
         for copy in equal:
             self.run.path = copy.listed.path
             items: Iterable[GroupEvent | Finding] = history.of_group(
-                copy.listed, group, self._spend
+                copy.listed, group, self._spend, clean=self._is_clean(copy.listed)
             )
             if copy is not equal[-1]:
                 items = list(items)
@@ -300,6 +301,11 @@ class Groups:
             self._matched |= has_events
             yield from self._placing.of_history(group, copy.listed, has_events=has_events)
             return
+
+    def _is_clean(self, listed: Partition) -> bool:
+        """Return whether the log dir of a partition was stopped in order."""
+        home = self._homes.get(listed.path.parent)
+        return home is not None and home.is_clean
 
     def _lost(
         self, copies: list[OffsetsCopy], chosen: OffsetsCopy, end: int
@@ -408,21 +414,14 @@ def _of_old(home: LogDir) -> Iterator[UnreadableError]:
             yield UnreadableError(folder, f"{text}logtool does not read this format")
 
 
-def _unmeasured(listed: Partition) -> LogEnds:
-    """Return an empty extent for the only copy, which is not compared."""
-    return LogEnds(
-        path=listed.path, topic_id=None, log_start=0, log_end=0, last_stable=0, leader_epoch=-1
-    )
-
-
-def _findings(loaded: LoadedGroups) -> Iterator[Finding]:
+def _findings(loaded: LoadedGroups, *, clean: bool) -> Iterator[Finding]:
     listed = loaded.listed
     rules: tuple[tuple[list[Wrong], Callable[[Wrong], Finding]], ...] = (
         (
             loaded.damage,
             lambda one: findings.missing_records(one.reason, one.position, one.length),
         ),
-        ([loaded.torn] if loaded.torn else [], findings.torn_batch),
+        ([loaded.torn] if loaded.torn else [], partial(findings.torn_batch, clean=clean)),
         (
             loaded.wrong,
             lambda one: findings.unreadable_record(one.reason, one.first_offset, one.last_offset),
