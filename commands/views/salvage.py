@@ -27,8 +27,9 @@ _COLUMNS = columns(
     "segments", "batches", "records", "bytes", "filled_batches", "filled_bytes", "rejects",
     "rejected_bytes", "outcome", "position", "length", "kind", "first_offset", "last_offset",
     "filled_from", "proof", "crc32c", "sha256", "producer_id", "producer_epoch", "lost_from",
-    "command", "map", "unread", "reason",
+    "command", "map", "unread", "reason", "readable_again",
 )  # fmt: skip
+_HIDDEN = "logtool explain checkpoint/log-start-behind"
 _MARKDOWN = columns("type", "path", "batches", "records", "rejects", "reason")
 _ROWS = frozenset({"partition", "reject", "transaction", "records", "decoded", "image"})
 
@@ -126,7 +127,7 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
         self._deleted = deleted
         self._with_records = with_records
         self._further = FurtherFindings(report)
-        self._rejects = self._filled = self._files = self._written = 0
+        self._rejects = self._filled = self._files = self._written = self._readable_again = 0
         self._unwritten: dict[str, int] = {}
         """Records of each saved partition, by path, until the file with its records is written."""
         self._of_brokers = 0
@@ -147,6 +148,7 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
             self._rejects += obj["rejects"]
             self._filled += obj["filled_batches"]
             self._unwritten[obj["path"]] = obj["records"]
+            self._readable_again += obj["readable_again"] is not None
         elif obj["type"] == "records":
             self._files += 1
             self._written += obj["records"]
@@ -169,6 +171,10 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
             yield _strays(strays, place, alone=not summary.partitions), "warning"
         if self._with_records:
             yield self._of_records(), None
+        if self._readable_again:
+            where = text.count(self._readable_again, "partition")
+            what = f"deleted records may be readable again in {where}"
+            yield f"{what}; to hide them: {_HIDDEN}", "info"
         if self._deleted and summary.partitions:
             yield (
                 "'A topic was deleted by mistake' shows how it gets back into its cluster: "
@@ -254,6 +260,8 @@ def _partition(obj: Object) -> str:
     if obj["rejects"]:
         ranges = text.count(obj["rejects"], "range")
         said.append(f"{ranges} rejected ({text.size(obj['rejected_bytes'])})")
+    if obj["readable_again"] is not None:
+        said.append(f"records below offset {obj['readable_again']} may have been deleted before")
     if obj["reason"]:
         said.append(f"A BROKER WOULD NOT START: {text.escape(obj['reason'])}")
     return ", ".join(said)

@@ -261,7 +261,8 @@ class Salvage:
         rejects = [part for part in parts if isinstance(part, Rejected)]
         ends = loaded.log_start, loaded.log_end
         made = saved(source.key, (source.listed.path, target), parts, ends, loaded)
-        yield self._noted(made)
+        again = _readable_again(source.epochs(), extents, loaded.log_start)
+        yield self._noted(replace(made, readable_again=again))
         for torn in transactions.torn(parts, self.output.images):
             yield self._noted(TornTransaction(torn, *source.key))
         for one in rejects:
@@ -417,6 +418,22 @@ def _segments(parts: Sequence[Part], source: DamagedLog) -> Segments:
     empty = {base for base, file in source.logs if not file.size}
     kept = (base for base in sorted(grouped) if grouped[base] or base in empty or base == last)
     return [(base, grouped[base]) for base in kept]
+
+
+def _readable_again(
+    rows: Sequence[tuple[int, int]], extents: Sequence[Kept], log_start: int
+) -> int | None:
+    """Return the offset up to which saved batches had been deleted; None if none had been.
+
+    DeleteRecords raises the first row of leader-epoch-checkpoint, also behind the first batches of
+    its epoch. The row of the log start is gone with a deleted partition, or after a kill.
+    """
+    if not rows or not extents:
+        return None
+    (epoch, begin), first = rows[0], extents[0].first
+    has_epoch = 0 <= first.leader_epoch <= epoch
+    is_inside = log_start < begin and first.start < begin <= extents[-1].last.last_offset + 1
+    return begin if has_epoch and is_inside else None
 
 
 def _small_files(source: DamagedLog, end: int) -> dict[str, bytes]:

@@ -33,6 +33,8 @@ class SavedPartition:
     """The outcome of a broker's load of it."""
     reason: str | None = None
     """The reason why a broker does not start with it; None where it does."""
+    readable_again: int | None = None
+    """Offset up to which saved records had been deleted; they are readable again. None for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ _PARTITION = Table("partition", "partition that was saved", (
            words=("loads", "refuses", "offline", "unknown")),
     Column("reason", Kind.STRING, "reason for which a broker does not load the saved log",
            null="a broker loads the log"),
+    offset("readable_again", "offset up to which saved records had been deleted by DeleteRecords, "
+           "as leader-epoch-checkpoint shows: they are readable again", "no such record was saved"),
 ), note="A saved partition.", type="partition",
     made_from=f"{_MODULE}:SavedPartition")  # fmt: skip
 _REJECT = Table("reject", "range of bytes that was not copied", (

@@ -201,6 +201,21 @@ def test_files_that_wait_for_deletion_come_back(run, home, scenario, tmp_path):
     assert verify(back).above_info() == []
 
 
+def test_deleted_records_that_undelete_makes_readable_are_named(run, home, tmp_path):
+    gone = home / ("codec-none-0." + "0" * 32 + "-delete")
+    (home / "codec-none-0").rename(gone)
+    for number, (start, again) in enumerate([(0, None), (123, 123), (99_999, None)]):
+        (gone / "leader-epoch-checkpoint").write_text(f"0\n1\n0 {start}\n")
+        back = tmp_path / f"back-{number}"
+        result = run("undelete", "-f", "ndjson", "--output", back, home)
+        (saved,) = result.of_type("partition")
+        assert (result.status, saved["readable_again"]) == (0, again)
+        code = "checkpoint/log-start-behind"
+        assert (code in result.stderr) is (again is not None)
+        found = {one.code for one in verify(back / "partitions").findings}
+        assert (code in found) is (again is not None)
+
+
 @pytest.mark.parametrize(
     ("name", "status"), [("t-0.0123456789abcdef0123456789abcdef-stray", 1), ("t-0", 0)]
 )
