@@ -172,15 +172,16 @@ SHARE: Final = Table("share-offset", "partition that a share group reads", (
 ), note="The offset at which a share group begins to read a partition, from __share_group_state.",
     type="share-offset", made_from="logtool.groups.share_groups:ShareOffset")  # fmt: skip
 
-REMOVED: Final = Table("removed-offset", "last offset of a group without committed offsets", (
+REMOVED: Final = Table("removed-offset", "last offset of a partition without a committed offset", (
     _GROUP,
     _TOPIC,
     _PARTITION,
     offset("offset", "the offset that was committed last"),
     *_COMMITTED,
     offset("record_offset", "offset of the tombstone in the partition of __consumer_offsets"),
-), note="The last offset of a partition, of a group whose offsets all expired or were deleted, as "
-        "long as the log still has the commit.",
+), note="The last offset of a partition whose committed offset expired or was deleted, as long as "
+        "the log still has the commit. Offsets of deleted topics are left out, unless the group has "
+        "no committed offset.",
     type="removed-offset", made_from="logtool.groups.state:RemovedOffset")  # fmt: skip
 
 PENDING: Final = Table("pending", "commit in an open transaction", (

@@ -54,9 +54,9 @@ _SHARE = keep((
 ), "topic", "partition", "start_offset", "lag", where_said=("note",))  # fmt: skip
 _REMOVED = keep((
     *columns("topic", "partition"),
-    TableColumn("last_offset", lambda obj: obj["offset"]),
+    TableColumn("removed_offset", lambda obj: obj["offset"]),
     *columns("committed"),
-), "topic", "partition", "last_offset")  # fmt: skip
+), "topic", "partition", "removed_offset")  # fmt: skip
 _MEMBER = columns("member", "client_id", "client_host", "instance_id", "epoch", "assigned")
 _EVENT = keep((
     *columns("record_offset", "time"),
@@ -240,7 +240,7 @@ class GroupPrinter(Printer[Item]):
         if self._shares:
             parts.append(f"{text.count(self._shares, 'start offset')} of share groups")
         if self._removed:
-            parts.append(f"{text.count(self._removed, 'group')} whose offsets were removed")
+            parts.append(f"{text.count(self._removed, 'group')} with removed offsets")
         if self._pending:
             parts.append(f"{text.count(self._pending, 'commit')} in open transactions")
         if self._unknown:

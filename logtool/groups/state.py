@@ -111,7 +111,10 @@ class GroupState:
     shares: Sequence[ShareOffset] = ()
     """Start offsets of a share group."""
     removed: Sequence[RemovedOffset] = ()
-    """Its last offsets, as far as the log still has them, if all of its offsets were removed."""
+    """The last offsets of partitions without a committed offset, while the log still has them.
+
+    Without those of topics that no longer exist, unless all offsets of the group were removed.
+    """
     later: Sequence[CommittedOffset] = ()
     """Offsets at the end of the log, of partitions without a committed offset at the moment."""
     only_sizes: bool = False
@@ -190,6 +193,7 @@ def judge(
     edges = np.searchsorted(numbers[order], np.arange(len(names) + 1))
     by_name = {name: number for number, name in enumerate(names)}
     pending = _pending_by_group(loaded, numbers)
+    topics = set(ends.topic_names.values())
     is_live, was_live = slots.live, slots.record_offset != NONE
     for name in sorted({*by_name, *memberships.groups}):
         if not takes_group(name):
@@ -205,7 +209,10 @@ def judge(
         })  # fmt: skip
         alive = commits[is_live[commits]]
         offsets = [maker.make(slot) for slot in _in_order(slots, alive, takes)]
-        gone = commits[was_live[commits]] if not len(alive) else commits[:0]
+        gone = _in_order(slots, commits[was_live[commits] & ~is_live[commits]], takes)
+        removed = [_removed(name, slots, slot) for slot in gone]
+        if len(alive) and topics:
+            removed = [one for one in removed if one.topic in topics]
         seen = int(slots.seen[commits].max()) if len(commits) else NONE
         exists = membership is not None or seen > memberships.removed.get(name, NONE)
         yield GroupState(
@@ -218,7 +225,7 @@ def judge(
             sizes=_sizes(slots, mine),
             offsets_partition=loaded.number,
             topic_names=ends.topic_names,
-            removed=[_removed(name, slots, slot) for slot in _in_order(slots, gone, takes)],
+            removed=removed,
         )
 
 

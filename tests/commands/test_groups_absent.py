@@ -214,7 +214,7 @@ def test_rows_of_a_checkpoint_name_absent_partitions_without_a_metadata_log(run,
     assert codes(run("groups", "-f", "ndjson", tmp_path)) == []
 
 
-def test_last_offsets_of_a_group_without_any(run, tmp_path):
+def test_removed_offsets_of_groups(run, tmp_path):
     log = OffsetsLog()
     for offset in (40, 50, None):
         log.commit("expired", "orders", 0, offset)
@@ -231,7 +231,9 @@ def test_last_offsets_of_a_group_without_any(run, tmp_path):
     log.commit("back", "orders", 0, 2)
     log.write(tmp_path)
     found = run("groups", "-f", "ndjson", tmp_path)
-    assert shown(found, "removed-offset") == [("expired", 50), ("streams", 7)]
+    assert shown(found, "removed-offset") == [
+        ("expired", 50), ("partly", 61), ("streams", 7),
+    ]  # fmt: skip
     assert shown(found) == [("back", 2), ("partly", 60)]
     assert (codes(found), found.status) == ([], 0)
     one = found.of_type("removed-offset")[0]
@@ -239,6 +241,21 @@ def test_last_offsets_of_a_group_without_any(run, tmp_path):
     assert "expired" in run("groups", tmp_path).stdout
     plans = run("groups", "-f", "ndjson", "--restore-plan", tmp_path).of_type("restore")
     assert [one["group"] for one in plans] == ["back", "partly"]
+
+
+def test_removed_offsets_of_deleted_topics_are_left_out_of_a_group_with_others(run, tmp_path):
+    cluster(tmp_path, 1, partition(ORDERS, 0, [1]))
+    log = OffsetsLog()
+    for group in ("partly", "expired"):
+        log.commit(group, "orders", 0, 60)
+        log.commit(group, "deleted", 0, 70)
+        log.commit(group, "deleted", 0, None)
+    log.commit("expired", "orders", 0, None)
+    log.commit("partly", "orders", 1, 80)
+    log.commit("partly", "orders", 1, None)
+    log.write(tmp_path, 0)
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert shown(found, "removed-offset") == [("expired", 70), ("expired", 60), ("partly", 80)]
 
 
 @pytest.mark.parametrize(
