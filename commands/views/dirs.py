@@ -58,8 +58,9 @@ FUTURE: Final = Table("future", "future copy, for a move to another log dir", (
     Column("partition", Kind.INT32, "number of the partition", value="copy.partition"),
     Column("live", Kind.STRING, "the directory of the live copy that the broker copies",
            null=_NO_LIVE, value="live_path"),
-    Column("status", Kind.STRING, "progress of the copy; abandoned: there is no live copy",
-           words=("caught-up", "catching-up", "abandoned", "diverged", "damaged")),
+    Column("status", Kind.STRING, "progress of the copy; abandoned: there is no live copy; ahead: "
+           "it ends behind the live copy, where the broker cuts it",
+           words=("caught-up", "catching-up", "abandoned", "diverged", "damaged", "ahead")),
     Column("assigned", Kind.BOOL, "whether the metadata log already assigns the partition to this "
            "log dir"),
     Column("log_start_offset", Kind.INT64, "start of the log of the copy",
@@ -69,6 +70,8 @@ FUTURE: Final = Table("future", "future copy, for a move to another log dir", (
     Column("live_log_end_offset", Kind.INT64, "end of the log of the live copy", "offset",
            _NO_LIVE, value="live_log_end"),
     Column("behind", Kind.INT64, "offsets by which the copy is behind the live copy",
+           "count", _NO_LIVE),
+    Column("ahead", Kind.INT64, "offsets of the copy behind the end of the live copy",
            "count", _NO_LIVE),
     Column("superset", Kind.BOOL, "whether the copy holds everything that the live copy holds",
            null=_NO_LIVE),
@@ -306,6 +309,11 @@ def _future(obj: Object) -> str:
     line += f"; {whole} {text.escape(obj['live'])}{behind}"
     if obj["diverges_at"] is not None:
         line += f"; the copies diverge at offset {obj['diverges_at']}"
+    if obj["status"] == "ahead":
+        line += (
+            f"; the broker cuts the last {text.count(obj['ahead'], 'offset')}, which the live copy "
+            "lacks, and then replaces the live copy"
+        )
     becomes = (
         "becomes the live copy at the next start, because the partition is assigned to this log dir"
     )

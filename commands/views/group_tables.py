@@ -180,8 +180,8 @@ REMOVED: Final = Table("removed-offset", "last offset of a partition without a c
     *_COMMITTED,
     offset("record_offset", "offset of the tombstone in the partition of __consumer_offsets"),
 ), note="The last offset of a partition whose committed offset expired or was deleted, as long as "
-        "the log still has the commit. Offsets of deleted topics are left out, unless the group has "
-        "no committed offset.",
+        "the log still has the commit. Offsets of deleted topics are left out if the group has "
+        "others.",
     type="removed-offset", made_from="logtool.groups.state:RemovedOffset")  # fmt: skip
 
 PENDING: Final = Table("pending", "commit in an open transaction", (

@@ -25,7 +25,7 @@ from logtool.metadata import image as metadata_image
 from logtool.metadata.log_start import is_tiered
 from logtool.node import own_file
 from logtool.node.claims import AbsentPartition, absent_partitions
-from logtool.node.identity import LogDirIdentity
+from logtool.node.identity import LogDirIdentity, stopped_epoch
 from logtool.node.node import Node
 
 AS_FOLLOWER = (
@@ -49,6 +49,7 @@ def check(node: Node) -> Iterator[Absence]:
     """Yield the findings about things that are absent from the log dirs of a node."""
     yield from _metadata_log(node)
     yield from _log_dirs(node)
+    yield from _older_copies(node)
     for absent in absent_partitions(node):
         if absent.state is None and not absent.end:
             continue  # Rows at offset 0 do not say that there were records.
@@ -70,6 +71,30 @@ def _log_dirs(node: Node) -> Iterator[Absence]:
     )
     finding = Finding("data-dir/not-given", text, path=holder.path / _METADATA)
     yield finding, Effect.UNKNOWN, holder
+
+
+def _older_copies(node: Node) -> Iterator[Absence]:
+    """Yield a finding for each log dir whose clean marker is from before the last registration.
+
+    A start removes the markers of all log dirs and registers the node with a new broker epoch, so
+    that one marker alone with an older epoch is from a copy of its log dir. A broker that was
+    killed early in its start leaves the older epoch in all of them.
+    """
+    image = node.image
+    if image is None or image.damage or node.node_id not in image.brokers:
+        return
+    known = image.brokers[node.node_id]["brokerEpoch"]
+    epochs = [stopped_epoch(one.root) for one in node.log_dirs]
+    for one, epoch in zip(node.log_dirs, epochs, strict=True):
+        if epoch is None or not 0 <= epoch < known or len({*epochs}) == 1:
+            continue
+        marker = one.root.files[FileKind.CLEAN_SHUTDOWN]
+        text = (
+            f"the clean stop was in broker epoch {epoch}, but node {node.node_id} has registered "
+            f"again since, with broker epoch {known}: the log dir is an older copy, and its logs "
+            "may lack acknowledged records"
+        )
+        yield Finding("clean-shutdown/older", text, path=marker.path), None, one
 
 
 def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | None]:

@@ -95,6 +95,11 @@ class FutureCopy:
         return None if self.live is None else max(0, self.live.log_end - self.copy.log_end)
 
     @property
+    def ahead(self) -> int | None:
+        """Return the number of offsets beyond the end of the live copy; None without one."""
+        return None if self.live is None else max(0, self.copy.log_end - self.live.log_end)
+
+    @property
     def superset(self) -> bool | None:
         """Return whether it has every batch of the live copy; None without a live copy."""
         if self.pair is None:
@@ -111,6 +116,8 @@ class FutureCopy:
             return "diverged"
         if self.copy.real_damages:
             return "damaged"
+        if self.ahead and not self.assigned:
+            return "ahead"
         if self.superset:
             return "caught-up"
         return "catching-up"
@@ -118,7 +125,7 @@ class FutureCopy:
     @property
     def is_grave(self) -> bool:
         """Return whether an operator should look at it."""
-        return self.status in ("abandoned", "diverged", "damaged")
+        return self.status in ("abandoned", "diverged", "damaged", "ahead")
 
     @property
     def live_path(self) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.errors import UnreadableError, UsageError
 from logtool.findings import Finding
-from logtool.formats import meta_properties, partition_metadata
+from logtool.formats import clean_shutdown, meta_properties, partition_metadata
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.lazy_dataclass import dataclass
@@ -156,4 +156,14 @@ def _cluster_id_around(path: Path) -> str | None:
         with suppress(UnreadableError):
             if found := cluster_id_of(place):
                 return found
+    return None
+
+
+def stopped_epoch(root_dir: LogDir) -> int | None:
+    """Return the broker epoch in the marker of a clean stop; None without one."""
+    marker = root_dir.files.get(FileKind.CLEAN_SHUTDOWN)
+    if marker is None:
+        return None
+    with suppress(UnreadableError):
+        return clean_shutdown.parse(files.read_small(marker.path)).broker_epoch
     return None

@@ -185,14 +185,13 @@ class Forecast:
     def _afterwards(self) -> Iterator[Action]:
         """Yield the actions on the log dirs as wholes, and on future replicas."""
         whole, node = self.broker, self.broker.node
-        skip = self.out_of_time or whole.refuses
         starts = {one.log_dir.path: one for one in self.log_dirs}
         broken = {
             path.parent for path, one in self._loaded.items() if one.outcome is Outcome.OFFLINE
         }
         gone = broken | {path for path, start in starts.items() if start.offline_notes}
         broken |= {path for path, start in starts.items() if start.fails_while_loading}
-        for future in () if skip else whole.future_replicas:
+        for future in () if self.out_of_time else whole.future_replicas:
             if future.assigned and future.path.parent in broken:
                 text = (
                     "goes offline while it holds "
@@ -345,6 +344,22 @@ def _future(
     if not future.assigned:
         text = f"continues: when this copy has caught up, it replaces {future.live}"
         yield Action(action="move", path=future.path, reason=text, topic=topic, partition=number)
+        if live and live.outcome is Outcome.LOADS and live.log_end < copy.log_end:
+            text = (
+                f"is cut at offset {live.log_end}, the end of {future.live}, before it replaces "
+                f"that log; that loses {wording.offsets(live.log_end, copy.log_end - 1)}; to keep "
+                f"them, move {future.live} out of the log dirs and rename this copy to "
+                f"{topic}-{number} before the start"
+            )
+            loss = Loss(first_offset=live.log_end, last_offset=copy.log_end - 1)
+            yield Action(
+                action="discard",
+                path=future.path,
+                reason=text,
+                topic=topic,
+                partition=number,
+                loss=loss,
+            )
         return
     text = "becomes the partition: the metadata log assigns the partition to this log dir"
     if future.live:

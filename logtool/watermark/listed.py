@@ -9,7 +9,6 @@ from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats import clean_shutdown
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
@@ -90,16 +89,6 @@ def violations(work: ReplicaRequest, replica: Replica) -> Iterator[Finding]:
         )
         root_dir = work.broker.home.log_dir
         yield from root.check_partition_offsets(root_dir, work.key, facts, work.broker.rows)
-
-
-def stopped_epoch(root_dir: LogDir) -> int | None:
-    """Return the broker epoch in the marker of a clean stop; None without one."""
-    marker = root_dir.files.get(FileKind.CLEAN_SHUTDOWN)
-    if marker is None:
-        return None
-    with suppress(UnreadableError):
-        return clean_shutdown.parse(files.read_small(marker.path)).broker_epoch
-    return None
 
 
 def checkpoints(root_dir: LogDir) -> root.Checkpoints:

@@ -38,7 +38,7 @@ from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.log_start import is_tiered, log_start
 from logtool.node.claims import has_list
-from logtool.node.identity import LogDirIdentity, identify
+from logtool.node.identity import LogDirIdentity, identify, stopped_epoch
 from logtool.node.node import Node
 from logtool.node.options import StartOptions
 from logtool.running.run import Run
@@ -52,7 +52,6 @@ from logtool.watermark.listed import (
     ReplicaRequest,
     checkpoints,
     load_replica,
-    stopped_epoch,
     violations,
 )
 from logtool.watermark.replica import SOUND, Replica, bytes_ahead

@@ -256,7 +256,7 @@ def test_a_replica_in_another_log_dir(run, brokers, assigned, status, exit_statu
 FUTURES: dict[str, Any] = {
     "behind": (BATCHES[:2], "catching-up", 2, False, 0),
     "whole": (BATCHES, "caught-up", 0, True, 0),
-    "further": ([*BATCHES, batch(5, b"f")], "caught-up", 0, True, 0),
+    "further": ([*BATCHES, batch(5, b"f")], "ahead", 0, True, 1),
     "other": ([*BATCHES[:2], batch(3, b"x", b"y")], "diverged", 0, False, 1),
     "damaged": ([*BATCHES[:2], BATCHES[2][:-1] + b"?", batch(5, b"f")], "damaged", 0, False, 1),
 }

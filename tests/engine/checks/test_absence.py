@@ -17,6 +17,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.formats import offset_checkpoint
 from logtool.log.inputs import NodeDir
+from logtool.metadata import image as metadata_image
 from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
@@ -542,3 +543,21 @@ def test_a_high_watermark_of_a_deleted_topic_of_the_same_name_proves_no_loss(
     is_stale = state == "killed" and predecessor == "another topic"
     assert bool(found) is not is_stale
     assert bool([one for one in start([home]) if one.action == "lacks"]) is not is_stale
+
+
+@pytest.mark.parametrize(
+    ("behind", "found"),
+    [((0, 0), []), ((0, 1), [1]), ((None, 1), [1]), ((1, None), [0]), ((1, 1), []), ((None,) * 2, [])],
+)  # fmt: skip
+def test_a_log_dir_that_was_stopped_before_the_last_registration_is_an_older_copy(
+    dirs: list[Path], behind: Sequence[int | None], found: list[int]
+) -> None:
+    image = metadata_image.read(dirs[0])
+    (epoch,) = {one["brokerEpoch"] for one in image.brokers.values()}
+    for home, count in zip(dirs, behind, strict=True):
+        marker = home / ".kafka_cleanshutdown"
+        marker.unlink(missing_ok=True)
+        if count is not None:
+            marker.write_text(f'{{"version":0,"brokerEpoch":{epoch - count}}}')
+    older = [one.path for one in verify(dirs) if one.code == "clean-shutdown/older"]
+    assert older == [dirs[one] / ".kafka_cleanshutdown" for one in found]

@@ -57,7 +57,7 @@ NOT_IN_THE_TABLE = {
     "batch/header-crc", "batch/type", "log/cannot-recover", "segment/term-order",
     "base-index/unreadable", "base-index/order", "base-index/not-a-batch", "base-index/max-offset",
     "base-index/wrapped", "base-index/not-written", "log/given-up-room", "partition/snapshot",
-    "log/lost", "partition/absent", "partition/not-created", "metadata/lost",
+    "clean-shutdown/older", "log/lost", "partition/absent", "partition/not-created", "metadata/lost",
     "metadata/absent", "metadata/hole", "metadata/location", "metadata/no-majority",
     "metadata/end-lost", "metadata/end-absent",
     "kraft-snapshot/missing", "data-dir/not-given", "meta-properties/unregistered-id",
