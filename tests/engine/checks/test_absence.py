@@ -547,7 +547,10 @@ def test_a_high_watermark_of_a_deleted_topic_of_the_same_name_proves_no_loss(
 
 @pytest.mark.parametrize(
     ("behind", "found"),
-    [((0, 0), []), ((0, 1), [1]), ((None, 1), [1]), ((1, None), [0]), ((1, 1), []), ((None,) * 2, [])],
+    [
+        ((0, 0), []), ((0, 1), [1]), ((None, 1), [1]),
+        ((1, None), [0]), ((1, 1), []), ((None, None), []),
+    ],
 )  # fmt: skip
 def test_a_log_dir_that_was_stopped_before_the_last_registration_is_an_older_copy(
     dirs: list[Path], behind: Sequence[int | None], found: list[int]
