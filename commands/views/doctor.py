@@ -181,6 +181,8 @@ def _groups(obj: Object, settings: OutputSettings, prefix: str, width: int) -> I
         if not fits:
             yield f"    {text.escape(place)}"
         yield from _wrapped(group["message"], width, 4)
+        if len(group["partitions"]) > 1:
+            yield from _wrapped(f"in {_named(group['partitions'])}", width, 4)
     if len(groups) > MOST_GROUPS:
         more = "more kinds" if len(groups) > MOST_GROUPS + 1 else "more kind"
         yield f"  and {len(groups) - MOST_GROUPS} {more}; --format json has them all"

@@ -27,6 +27,8 @@ _GROUP = Table("group", "kind of finding or action", (
     Column("position", Kind.INT64, "byte position in this file",
            "byte", "the finding is not about a single position"),
     Column("message", Kind.STRING, "message of the first finding or action"),
+    Column("partitions", Kind.STRINGS, "all partitions of these findings or actions, as "
+           "TOPIC-NUMBER"),
 ), note="Findings of one code, or actions of one kind.",
     made_from="logtool.doctor.answers:FindingGroup")  # fmt: skip
 _GROUPS = Column("groups", Kind.OBJECT, "findings or actions by kind, the worst first",

@@ -131,6 +131,12 @@ def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | N
         return _finding("partition/absent", f"{text}; {proof}", absent), Effect.ABSENT
     lost = f"offsets below {absent.end} are lost" if absent.end else "its records are lost"
     text = f"{what}, and no other replica is in sync, so that {lost}"
+    behind = ", ".join(str(one) for one in state.replicas if one != me)
+    if behind:
+        text += (
+            f"; replicas out of sync may have some ({behind}): compare them with 'logtool cluster' "
+            "before this broker starts"
+        )
     text += f"; {AS_LEADER}" if tiered else ""
     text += f"; {proof}"
     return _finding("partition/lost", text, absent), Effect.LOST

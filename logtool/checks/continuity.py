@@ -265,5 +265,7 @@ def _offset(file: File) -> int:
 
 
 def _at(partition: Partition, segment: Segment, finding: Finding) -> Finding:
-    command = f"logtool dump {shell.path(partition.path)} --offset {finding.first_offset}.."
+    command = f"logtool gaps {shell.path(partition.path)}"
+    if finding.code == "segment/overlap":
+        command = f"logtool dump {shell.path(partition.path)} --offset {finding.first_offset}.."
     return finding.placed(segment.log.path, segment=segment.base_offset, next_command=command)

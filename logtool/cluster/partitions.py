@@ -85,7 +85,7 @@ class LeaderOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A replica that another copy can fill: behind damage, or at an end that it has lost."""
+    """A replica that another copy can fill: behind damage, or at a part that it has lost."""
 
     node: int | None
     path: Path
@@ -96,6 +96,8 @@ class Repair:
     """Sound records behind damage, which are cut when it is loaded; 0 without damage."""
     offsets: int = 0
     """Offsets of the copy behind the end of the replica."""
+    missing: int = 0
+    """Offsets that the replica has lost between two segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,16 @@ def _repairs(group: ReplicaGroup, copies: Sequence[Replica]) -> Iterator[Repair]
             source = max(better, key=lambda it: (it.last_epoch, it.log_end))
             offsets = source.log_end - one.log_end
             yield Repair(one.node, one.path, source.node, source.path, one.lost_records, offsets)
+        elif one.missing and (whole := [it for it in sources if _fills(it, one)]):
+            source, missing = whole[0], one.missing_below(one.log_end)
+            yield Repair(one.node, one.path, source.node, source.path, 0, 0, missing)
+
+
+def _fills(source: Replica, replica: Replica) -> bool:
+    """Return whether a copy may have what a replica has lost between two segments."""
+    (first, _), (_, last) = replica.missing[0], replica.missing[-1]
+    is_inside = source.log_start <= first and last < source.log_end
+    return is_inside and not any(a <= last and first <= b for a, b in source.missing)
 
 
 def _electable(
@@ -279,7 +291,7 @@ def _leader(choice: Choice, electable: bool, nowhere: int) -> LeaderOutlook:
         if one.removed_by_leader_epoch > 0
     )
     cut = max((one.offsets for one in cuts), default=0)
-    more = max(0, cut + nowhere - choice.acknowledged_lost)
+    more = max(0, cut + nowhere + replica.missing_below(replica.log_end) - choice.acknowledged_lost)
     return LeaderOutlook(
         node=replica.node,
         path=replica.path,

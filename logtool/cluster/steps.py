@@ -160,12 +160,15 @@ def _repairs(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
         source: object = f"node {repair.source_node}"
         if repair.source_node == repair.node:
             source = repair.source.parent
-        why = (
-            f"the start would cut {wording.count(repair.records, 'sound record')} behind damage"
-            if repair.records
-            else "its log has lost its end, and that copy has "
-            f"{wording.count(repair.offsets, 'offset')} of it"
-        )
+        if repair.records:
+            cut = wording.count(repair.records, "sound record")
+            why = f"the start would cut {cut} behind damage"
+        elif repair.missing:
+            lost = wording.count(repair.missing, "offset")
+            why = f"its log has lost {lost} between two segments, and no broker notices"
+        else:
+            known = wording.count(repair.offsets, "offset")
+            why = f"its log has lost its end, and that copy has {known} of it"
         yield _draft(
             f"fill {one.topic}-{one.partition} of node {repair.node} from {source}: {why}",
             f"logtool recover --apply --fill-from {shell.path(repair.source)} "

@@ -44,6 +44,8 @@ class FindingGroup:
     path: Path | None
     position: int | None
     message: str
+    partitions: Sequence[str] = ()
+    """All partitions of the findings or actions, as TOPIC-NUMBER."""
 
 
 @dataclass(frozen=True, slots=True)

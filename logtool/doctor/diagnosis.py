@@ -333,6 +333,11 @@ def _grouped(items: Iterable[tuple[str, Gravity, Finding | Action]]) -> Sequence
             path=some[0].path,
             position=some[0].position,
             message=some[0].message if isinstance(some[0], Finding) else some[0].reason,
+            partitions=list(
+                dict.fromkeys(
+                    f"{one.topic}-{one.partition}" for one in some if one.topic is not None
+                )
+            ),
         )
         for (name, state), some in found.items()
     ]

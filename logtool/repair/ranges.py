@@ -87,6 +87,8 @@ class Rejected:
     """Proof that the copy is of the same log, or the reason why no copy was used."""
     is_given: bool = True
     """True if its bytes can be read, at least in part; False for a log without permission."""
+    is_torn: bool = False
+    """True if it is an incomplete batch or zeros, with nothing sound behind it in the file."""
 
     def refused(self, reasons: Sequence[str]) -> "Rejected":
         """Return the reject with more reasons why no other copy was used."""

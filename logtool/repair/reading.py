@@ -14,7 +14,7 @@ from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
-from logtool.log.damage import Damage
+from logtool.log.damage import Damage, DamageReason
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.redpanda import REDPANDA
@@ -60,6 +60,9 @@ def read(piece: LogToRead, on_bytes: Callable[[int], None]) -> LogRanges | Unrea
             return LogRanges(piece, tuple(_explained(found, source)), source.bad)
     except UnreadableError as error:
         return error
+
+
+_TORN = (DamageReason.INCOMPLETE, DamageReason.ZEROS)
 
 
 @contextmanager
@@ -178,6 +181,7 @@ def _damaged(piece: LogToRead, damage: Damage) -> Rejected:
         length=damage.length,
         kind=RejectReason.DAMAGE,
         reason=damage.message,
+        is_torn=damage.reason in _TORN and not damage.resynchronised,
     )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from logtool.actions import Action
 from logtool.checks import log_absence
+from logtool.disk import files
 from logtool.formats import names, wording
 from logtool.log.dir import Partition
 from logtool.startup.request import LoadRequest
@@ -39,6 +40,22 @@ def replaced(
         log_start=max(0, start.log_start),
     )
     return in_place.replaced(wanted, on_bytes)
+
+
+def is_left_to_the_start(one: "Rejected", listed: Partition, request: LoadRequest) -> bool:
+    """Return whether a range is an end that was never written whole, which the start cuts.
+
+    Nothing in it was acknowledged by all replicas: it lies at or above the high watermark, at the
+    end of the active segment of a log that was not stopped cleanly. And no copy that was given is
+    of the partition.
+    """
+    name = f"{request.topic}-{request.partition}"
+    if any(files.has_dir(one / name) or one.name == name for one in request.assumed.fill_from):
+        return False
+    is_active = bool(listed.segments) and listed.segments[-1].log.path == one.path
+    if one.filled_from or not one.is_torn or not is_active or request.start.clean:
+        return False
+    return one.first_offset is not None and one.first_offset >= (request.high_watermark or 0)
 
 
 def action_of(one: "Rejected") -> Action:

@@ -184,7 +184,11 @@ def forecast_partition(
             new = filled.replaced(listed, request, stopwatch)
             loaded = load(listed, request.start, stopwatch, Logs(new.joined, new.whole))
             bases |= new.joined.keys()
-            done = [filled.action_of(one) for one in new.reported]
+            done = [
+                filled.action_of(one)
+                for one in new.reported
+                if not filled.is_left_to_the_start(one, listed, request)
+            ]
         else:
             loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
         done += actions(loaded, request.high_watermark)

@@ -87,6 +87,19 @@ def absent_segments(
 ) -> Iterator[Action]:
     """Yield an action for offsets between two segments that the log has lost.
 
+    `looked` are the reports of the segments that are not read.
+    """
+    for finding in missing_segments(listed, loaded, request, looked):
+        path = finding.path or listed.path
+        text = finding.message
+        yield Action(action="lacks", path=path, reason=text, segment=finding.segment)
+
+
+def missing_segments(
+    listed: Partition, loaded: LoadResult, request: LoadRequest, looked: Sequence[SegmentReport]
+) -> Iterator[Finding]:
+    """Yield the findings above info about offsets between two segments that the log has lost.
+
     `looked` are the reports of the segments that are not read. The rules are those of `verify`.
     """
     is_judged = getattr(listed.directory, "kind", None) in OF_TODAY
@@ -103,11 +116,7 @@ def absent_segments(
     if any(one.code not in _PROVEN for one in found):
         reports = _with_traces(kept, reports, request, found)
         found = list(_holes(kept, reports, request))
-    for finding in found:
-        if finding.severity is not Severity.INFO:
-            path = finding.path or listed.path
-            text = finding.message
-            yield Action(action="lacks", path=path, reason=text, segment=finding.segment)
+    yield from (finding for finding in found if finding.severity is not Severity.INFO)
 
 
 def _task(segment: Segment, request: LoadRequest, level: Level) -> SegmentTask:

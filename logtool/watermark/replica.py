@@ -81,6 +81,8 @@ class Replica:
     """Sound records that the broker cuts when it loads the log."""
     uncommitted_records: int = 0
     """Records from the high watermark to the log end."""
+    missing: tuple[tuple[int, int], ...] = ()
+    """First and last offsets of ranges between two segments that its log has lost."""
     acknowledged_gone: int = 0
     """Offsets that its log has lost, below the checkpointed high watermark or, if the log is absent
     or empty, below the largest offset that another file proves."""
@@ -131,6 +133,10 @@ class Replica:
     def failure(self) -> str | None:
         """Return why no broker comes up with it; None where nothing says so."""
         return self.reason or None
+
+    def missing_below(self, offset: int) -> int:
+        """Return how many offsets below `offset` its log has lost between two segments."""
+        return sum(max(0, min(last + 1, offset) - first) for first, last in self.missing)
 
     @cached_property
     def offsets(self) -> StartOffsets:
@@ -226,6 +232,8 @@ def measure(
         if usable and request.start.clean and log_absence.has_no_snapshot(listed):
             # The broker begins with an empty producer state.
             stable, still_open = watermark, None
+        holes = _missing_segments(listed, loaded, request) if usable else []
+        tail += [_placed(one, listed) for one in holes]
         absent = log_absence.check(listed, request.around, end) if request.around else ()
         tail += [_placed(one, listed) for one in absent if one.severity is not Severity.INFO]
     except UnreadableError as error:
@@ -256,6 +264,7 @@ def measure(
         epochs=tuple(loaded.epochs),
         tail=broken[0] if broken else SOUND,
         lost_records=_lost(loaded),
+        missing=tuple((one.first_offset or 0, one.last_offset or 0) for one in holes),
         uncommitted_records=uncommitted,
         acknowledged_gone=lost,
         open_transaction=still_open,
@@ -297,6 +306,19 @@ def tail_of(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError
         ).findings
         if item.path == active.log.path
     ]
+
+
+def _missing_segments(listed: Partition, loaded: LoadResult, request: LoadRequest) -> list[Finding]:
+    """Return the findings about offsets between two segments that the log has lost."""
+    if len(listed.segments) < 2:
+        return []
+    # Imported here: a log of one segment does not need the rules.
+    from logtool.startup import unread
+
+    read = {one.base_offset for one in loaded.recovered} | {*loaded.removed}
+    others = [one for one in listed.segments if one.base_offset not in read]
+    looked = unread.looked_at(others, request)
+    return list(unread.missing_segments(listed, loaded, request, looked))
 
 
 def _placed(finding: Finding, listed: Partition) -> Finding:

@@ -138,10 +138,12 @@ class ReplicaGroup:
     def acknowledged_lost(self) -> int:
         """Return how many acknowledged offsets go if the assumed leader leads.
 
-        Those that no replica has are lost with every leader, and count for every leader.
+        Those that no replica has are lost with every leader, and count for every leader. Those that
+        its log lacks between two segments are lost for its consumers, and for replicas made later.
         """
         cut = max((one.acknowledged_lost for one in self.truncations), default=0)
-        return max(self.assumed.acknowledged_gone, cut + self.nowhere)
+        at_end = max(self.assumed.acknowledged_gone, cut + self.nowhere)
+        return at_end + self.assumed.missing_below(self.committed)
 
     @property
     def best_leader(self) -> int | None:

@@ -37,7 +37,7 @@ from logtool.log.selection import Selection
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.log_start import is_tiered, log_start
-from logtool.node.claims import has_list
+from logtool.node.claims import absent_partitions, has_list
 from logtool.node.identity import LogDirIdentity, identify, stopped_epoch
 from logtool.node.node import Node
 from logtool.node.options import StartOptions
@@ -100,6 +100,8 @@ class Watermarks:
         self._images: list[MetadataImage] = []
         """The newest first, once all places are open; before them, that of the controllers."""
         self._brokers: list[ListedLogDir] = []
+        self._ends: dict[int, dict[TopicPartition, int]] = {}
+        """Result of `_proven_ends`, by the id of the node object."""
         self.summary = summary or ActionSummary()
         self.summary.pace = self._run.budget.pace
         self.keeps_watermarks = True
@@ -331,8 +333,10 @@ class Watermarks:
             at = state.replicas.index(node)
             if len(state.directories) == len(state.replicas) and state.directories[at] in lacking:
                 continue
+            known = self._proven_ends(broker.home.node).get((topic, number), 0)
             found[node] = Replica(
                 path=broker.home.log_dir.path / f"{topic}-{number}",
+                acknowledged_gone=known,
                 topic=topic,
                 partition=number,
                 node=node,
@@ -341,6 +345,16 @@ class Watermarks:
                 is_new=True,
             )
         return [*found.values()]
+
+    def _proven_ends(self, node: Node) -> dict[TopicPartition, int]:
+        """Return the offsets that files of a node prove for the partitions that it has lost."""
+        if id(node) not in self._ends:
+            self._ends[id(node)] = {
+                one.key: one.end
+                for one in absent_partitions(node)
+                if not absence.was_never_made(node, one)
+            }
+        return self._ends[id(node)]
 
     def _choices(self, group: ReplicaGroup) -> tuple[Choice, ...]:
         """Return the requirements and the cost of the leadership of each replica."""

@@ -27,8 +27,8 @@ IMPOSSIBLE = {
     "time-index/wrong-offset",
 }
 COMMANDS = {
-    "checkpoint", "diff", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan",
-    "quorum", "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "undo",
+    "checkpoint", "cluster", "diff", "dirs", "verify", "dump", "dump-index", "explain", "groups",
+    "metadata", "plan", "quorum", "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "undo",
     "watermark",
 }  # fmt: skip
 
