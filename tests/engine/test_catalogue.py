@@ -28,8 +28,8 @@ IMPOSSIBLE = {
 }
 COMMANDS = {
     "checkpoint", "cluster", "diff", "dirs", "verify", "dump", "dump-index", "explain", "groups",
-    "metadata", "plan", "quorum", "rebuild-index", "recover", "remote", "salvage", "txns", "undelete", "undo",
-    "watermark",
+    "metadata", "plan", "quorum", "rebuild-index", "recover", "remote", "salvage", "txns",
+    "undelete", "undo", "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]
