@@ -241,6 +241,13 @@ class WatermarkPrinter(Printer[Found]):
             yield f"{more} in which leaders differ in what is lost; see the table", style
         for line in plan_lines(self._advised, self._places):
             yield line, style
+        if self._differing and (voters := self._job.controllers_not_given):
+            named = ", ".join(map(str, voters))
+            yield (
+                "no log dir of a controller was given: who is in sync may have changed since these "
+                f"copies; give those of the controllers, too ({named})",
+                style,
+            )
         if self._uncompared:
             yield _uncompared(self._uncompared), None
         partitions = text.count(self._partitions, "partition")

@@ -1,19 +1,23 @@
 """A log dir that was listed for `watermark`, and the load of one of its replicas."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from logtool.checks import root
+from logtool.checks import absence, root
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.loading.result import Outcome
 from logtool.log import opening
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
+from logtool.node.claims import absent_partitions
 from logtool.node.identity import LogDirIdentity
+from logtool.node.node import Node
 from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.plain_partition import PlainLooks
 from logtool.watermark.replica import Replica, measure
@@ -99,3 +103,46 @@ def checkpoints(root_dir: LogDir) -> root.Checkpoints:
             with suppress(UnreadableError):
                 rows[kind] = root_dir.rows(kind)
     return rows
+
+
+def new_logs(
+    brokers: Sequence[ListedLogDir],
+    ends: dict[int, dict[TopicPartition, int]],
+    key: TopicPartition,
+    state: PartitionRecord,
+    having: set[int | None],
+) -> list[Replica]:
+    """Return the empty logs of a partition that nodes make, without those `having` a copy.
+
+    A node makes none if the copy is in a log dir that was not given. `ends` keeps the results of
+    `proven_ends`, by the id of the node object.
+    """
+    found: dict[int, Replica] = {}
+    for broker in brokers:
+        node, home = broker.node, broker.home.node
+        if node not in state.replicas or node in having or node is None:
+            continue
+        at = state.replicas.index(node)
+        is_placed = len(state.directories) == len(state.replicas)
+        if is_placed and state.directories[at] in home.ids_not_given():
+            continue
+        if id(home) not in ends:
+            ends[id(home)] = proven_ends(home)
+        found[node] = Replica(
+            path=broker.home.log_dir.path / f"{key[0]}-{key[1]}",
+            topic=key[0],
+            partition=key[1],
+            node=node,
+            outcome=str(Outcome.LOADS),
+            acknowledged_gone=ends[id(home)].get(key, 0),
+            topic_id=state.topic_id,
+            is_new=True,
+        )
+    return [*found.values()]
+
+
+def proven_ends(node: Node) -> dict[TopicPartition, int]:
+    """Return the offsets that files of a node prove for the partitions that it has lost."""
+    return {
+        one.key: one.end for one in absent_partitions(node) if not absence.was_never_made(node, one)
+    }

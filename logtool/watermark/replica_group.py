@@ -209,17 +209,23 @@ class ReplicaGroup:
 
         Each log in sync has every acknowledged record. So a leader that is in sync or eligible
         lacks nothing, unless it lacks acknowledged offsets that another one has: then the replicas
-        are of different moments, and all that it lacks may have been acknowledged. Any other may
-        lack offsets that the replicas in sync agree on, as far as these were read. None: no replica
-        in sync was read, so that the number is unknown.
+        are of different moments, and all that it lacks may have been acknowledged. If another log
+        in sync lacks such offsets, so may all have been that follows a leader's end. Any other
+        leader may lack offsets that the replicas in sync agree on, as far as these were read. None:
+        no replica in sync was read, so that the number is unknown.
         """
         if not self.in_question:
             return 0
-        if self.assumed.node in (*self.in_sync, *self.elr):
-            known = max((one.acknowledged_lost for one in self.truncations), default=0)
+        trusted, end = (*self.in_sync, *self.elr), self.assumed.log_end
+        known = max((one.acknowledged_lost for one in self.truncations), default=0)
+        if known and self.assumed.node in trusted:
             cut = max((one.removed_by_leader_epoch for one in self.truncations), default=0)
-            return max(0, cut - known) if known else 0
-        if not self.not_looked_at:
+            return max(0, cut - known)
+        if any(one.node in trusted and one.log_end < self.committed for one in self.replicas):
+            behind = (one for one in self.truncations if one.by_leader_epoch >= end)
+            cut = max((one.removed_by_leader_epoch for one in behind), default=0)
+            return max(0, cut - known)
+        if self.assumed.node in trusted or not self.not_looked_at:
             return 0
         ends = [
             truncation.committed_at_most(self.high_watermark)

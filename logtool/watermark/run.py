@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from types import MappingProxyType
 
@@ -27,7 +27,6 @@ from logtool.formats.names import (
     PartitionDirectory,
     TopicPartition,
 )
-from logtool.loading.result import Outcome
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir, PathKind
@@ -37,7 +36,7 @@ from logtool.log.selection import Selection
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.log_start import is_tiered, log_start
-from logtool.node.claims import absent_partitions, has_list
+from logtool.node.claims import has_list
 from logtool.node.identity import LogDirIdentity, identify, stopped_epoch
 from logtool.node.node import Node
 from logtool.node.options import StartOptions
@@ -52,6 +51,7 @@ from logtool.watermark.listed import (
     ReplicaRequest,
     checkpoints,
     load_replica,
+    new_logs,
     violations,
 )
 from logtool.watermark.replica import SOUND, Replica, bytes_ahead
@@ -101,7 +101,7 @@ class Watermarks:
         """The newest first, once all places are open; before them, that of the controllers."""
         self._brokers: list[ListedLogDir] = []
         self._ends: dict[int, dict[TopicPartition, int]] = {}
-        """Result of `_proven_ends`, by the id of the node object."""
+        """Result of `proven_ends`, by the id of the node object."""
         self.summary = summary or ActionSummary()
         self.summary.pace = self._run.budget.pace
         self.keeps_watermarks = True
@@ -306,7 +306,9 @@ class Watermarks:
             for number, state in of_topic.items()
         }
         for key in sorted({*states} - seen):
-            made = self._new_logs(*key, states[key], set()) if self._is_selected(*key) else []
+            made = []
+            if self._is_selected(*key):
+                made = new_logs(self._brokers, self._ends, key, states[key], set())
             if group := group_replicas(made, *self._known(made[0])) if made else None:
                 yield replace(group, choices=self._choices(group))
 
@@ -316,45 +318,16 @@ class Watermarks:
         if state is None:
             return []
         having = {one.node for one in replicas if one.topic_id in (None, state.topic_id)}
-        return self._new_logs(replicas[0].topic, replicas[0].partition, state, having)
+        key = replicas[0].topic, replicas[0].partition
+        return new_logs(self._brokers, self._ends, key, state, having)
 
-    def _new_logs(
-        self, topic: str, number: int, state: PartitionRecord, having: set[int | None]
-    ) -> list[Replica]:
-        """Return the empty logs that nodes make, without those `having` a copy.
-
-        A node makes none if the copy is in a log dir that was not given.
-        """
-        found: dict[int, Replica] = {}
-        for broker in self._brokers:
-            node, lacking = broker.node, broker.home.node.ids_not_given()
-            if node not in state.replicas or node in having or node is None:
-                continue
-            at = state.replicas.index(node)
-            if len(state.directories) == len(state.replicas) and state.directories[at] in lacking:
-                continue
-            known = self._proven_ends(broker.home.node).get((topic, number), 0)
-            found[node] = Replica(
-                path=broker.home.log_dir.path / f"{topic}-{number}",
-                acknowledged_gone=known,
-                topic=topic,
-                partition=number,
-                node=node,
-                outcome=str(Outcome.LOADS),
-                topic_id=state.topic_id,
-                is_new=True,
-            )
-        return [*found.values()]
-
-    def _proven_ends(self, node: Node) -> dict[TopicPartition, int]:
-        """Return the offsets that files of a node prove for the partitions that it has lost."""
-        if id(node) not in self._ends:
-            self._ends[id(node)] = {
-                one.key: one.end
-                for one in absent_partitions(node)
-                if not absence.was_never_made(node, one)
-            }
-        return self._ends[id(node)]
+    @property
+    def controllers_not_given(self) -> list[int]:
+        """Return the voters of the metadata log, if the log dirs of none of them were given."""
+        nodes = [one.home.node for one in self._brokers if one.home.node.voters]
+        if not nodes or any(one.node_id in one.voters for one in nodes):
+            return []
+        return sorted({*chain.from_iterable(one.voters for one in nodes)})
 
     def _choices(self, group: ReplicaGroup) -> tuple[Choice, ...]:
         """Return the requirements and the cost of the leadership of each replica."""

@@ -89,3 +89,10 @@ def test_a_leader_that_loses_only_what_no_replica_has_is_no_loss_that_can_be_avo
 ) -> None:
     found = grouped(replica(2, 1518, 1518 + gone), replica(3, 1518, 1518))
     assert (found.nowhere, found.keep_stopped) == (gone, ())
+
+
+def test_a_log_in_sync_that_lacks_acknowledged_offsets_puts_the_others_in_doubt() -> None:
+    """The ends and high watermarks of volumes that were copied minutes apart."""
+    found = grouped(replica(2, 200, 200), replica(3, 350, 300), replica(4, 300, 300))
+    assert losses(found) == {2: (100, 50), 3: (0, 0), 4: (0, 50)}
+    assert (found.best_leader, {*found.keep_stopped}) == (3, {2, 4})
