@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -249,3 +250,50 @@ def test_a_replica_that_has_lost_its_end_is_filled_before_any_step_of_the_start(
     fill = f"logtool recover --apply --fill-from {repair.source} {repair.path}"
     assert [one.command for one in made if one.command] == [fill]
     assert not any(one.starts for one in made)
+
+
+@pytest.mark.parametrize(
+    ("copy", "sources"),
+    [({}, [2]), ({"missing": ((4, 4),)}, []), ({"log_start": 5}, []), ({"log_end": 5}, [])],
+)
+def test_a_replica_that_lacks_segments_is_filled_from_a_copy_that_has_them(
+    copy: dict[str, Any], sources: list[int]
+) -> None:
+    state = PartitionRecord("id", 0, (1, 2), (1, 2), 1, 5, 9, (), (), ())
+    replicas = [replace(replica(1, 10), missing=((3, 6),)), replace(replica(2, 10), **copy)]
+    group = group_replicas(replicas, state, 2)
+    assert group is not None
+    group = replace(group, choices=tuple(choices(group, state, state, 2, {})))
+    found = outlook(replicas, group, None)
+    mine = [one for one in found.repairs if one.node == 1 and one.missing]
+    assert [(one.source_node, one.missing, one.records) for one in mine] == [
+        (source, 4, 0) for source in sources
+    ]
+
+
+def test_offsets_between_two_segments_are_lost_if_their_replica_leads() -> None:
+    state = PartitionRecord("id", 0, (1, 2), (1, 2), 1, 5, 9, (), (), ())
+    image = MetadataImage(topics={"orders": "id"}, partitions={"id": {0: state}})
+    replicas = [
+        replace(one, checkpointed=8, high_watermark=8)
+        for one in (replace(replica(1, 10), missing=((3, 6),)), replica(2, 10))
+    ]
+    group = group_replicas(replicas, state, 2)
+    assert group is not None
+    group = replace(group, choices=tuple(choices(group, state, state, 2, {})))
+    found = outlook(replicas, group, image)
+    assert {one.node: (one.acknowledged_lost, one.may_be_lost) for one in found.leaders} == {
+        1: (4, 0), 2: (0, 0),
+    }  # fmt: skip
+    assert (found.status, found.best_node) == ("loses", 2)
+
+
+def test_a_lost_log_without_any_other_copy_loses_what_a_checkpoint_shows() -> None:
+    state = PartitionRecord("id", 0, (1,), (1,), 1, 5, 9, (), (), ())
+    image = MetadataImage(topics={"orders": "id"}, partitions={"id": {0: state}})
+    new = replace(replica(1, 0), epochs=(), is_new=True, acknowledged_gone=25)
+    group = group_replicas([new], state)
+    assert group is not None
+    group = replace(group, choices=tuple(choices(group, state, state, 1, {})))
+    found = outlook([new], group, image)
+    assert (found.status, found.nowhere, found.elected[0].acknowledged_lost) == ("no-copy", 25, 25)

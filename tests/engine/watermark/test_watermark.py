@@ -480,3 +480,18 @@ def test_an_election_that_loses_more_than_another_is_named(scenario: Scenario) -
                 for one in group.choices]  # fmt: skip
     assert replace(group, choices=tuple(harmless)).keep_stopped == (3,)
     assert seen.groups["replica.in-sync-0"].keep_stopped == ()
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_segment_that_is_gone_is_missing_in_the_replica(
+    copy_of: Scenario, is_clean: bool
+) -> None:
+    home = copy_of("4.3.1/clean" if is_clean else "4.3.1/killed")
+    folder = home / "small-segments-0"
+    assert Seen(folder).replicas["small-segments-0", 1].missing == ()
+    logs = sorted(folder.glob("*.log"))
+    remove_file(logs[3])
+    first, end = int(logs[3].stem), int(logs[4].stem)
+    seen = Seen(folder)
+    assert seen.replicas["small-segments-0", 1].missing == ((first, end - 1),)
+    assert ("segment/missing", "small-segments") in seen.findings
