@@ -125,6 +125,48 @@ def vetoes(node: Node) -> Iterator[str]:
             )
 
 
+def ways_back(node: Node) -> Iterator[str]:
+    """Yield how the release that starts can read the metadata log again, after a newer release.
+
+    A node replays every record behind its newest snapshot, also a level that was lowered since.
+    Kafka does not lower ``metadata.version`` below a level that brought new records. Source:
+    ``FeatureControlManager.updateMetadataVersion`` (Kafka 3.9 to 4.4).
+    """
+    support, image = _support(node), node.image
+    if support is None or image is None or node.metadata_log is None:
+        return
+    kafka = releases.text(support.release)
+    barred = next(_records(image, support), None) is not None
+    high: dict[str, int] = {}
+    for name, level in image.levels:
+        offered = support.offers.get(name, _NONE)
+        if name in (_KRAFT_VERSION, _AUTOMQ_VERSION) or level <= offered.last:
+            continue
+        barred |= name == METADATA_VERSION
+        high[name] = offered.last
+    if barred:
+        yield (
+            f"Kafka {kafka} cannot read this metadata log: metadata.version can be lowered only if "
+            "no level in between has new records ('kafka-features.sh downgrade' refuses it else); "
+            "otherwise the way back is a backup from before, or another cluster to which the "
+            "records are copied"
+        )
+        return
+    lower = [one for one in sorted(high) if image.features.get(one, 0) > high[one]]
+    options = " ".join(f"--feature {one}={high[one]}" for one in lower)
+    first = (
+        f"run 'kafka-features.sh --bootstrap-server HOST:9092 downgrade {options}', and "
+        if lower
+        else ""
+    )
+    if high:
+        yield (
+            f"for a start with Kafka {kafka}: while the newer release runs, {first}wait for a "
+            "metadata snapshot behind these records (metadata.log.max.snapshot.interval.ms, one "
+            "hour by default): until then each start reads them again"
+        )
+
+
 def _order(
     place: RecordPlace, image: MetadataImage, support: Support
 ) -> tuple[bool, str, int, int]:

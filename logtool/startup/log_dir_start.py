@@ -254,12 +254,14 @@ class LogDirStart(LogDirState):
                 )
         except UnreadableError as error:
             self.unread.append(error)
-        for text in release_support.vetoes(self.node):
-            path = self.log_dir.path / metadata_image.DIRECTORY
+        path = self.log_dir.path / metadata_image.DIRECTORY
+        for text in (
+            *release_support.vetoes(self.node),
+            *release_support.ways_back(self.node),
+        ):
             self.notes.append(Action(action="limits", path=path, reason=text))
         if self.image and self.image.damage:
             text = f"the stray logs are not known: {self.image.damage}"
-            path = self.log_dir.path / metadata_image.DIRECTORY
             self.notes.append(Action(action="unknown", path=path, reason=text))
 
     def _note_names(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,29 @@ def test_a_controller_that_is_no_voter_is_named(tmp_path: Path) -> None:
     assert "controller 2" in text
     node.given_kafka = (4, 1)
     assert list(release_support.vetoes(node)) == []
+
+
+@pytest.mark.parametrize(
+    ("levels", "kafka", "lowers", "waits"),
+    [
+        ((("share.version", 2),), (4, 3), ["share.version=1"], True),
+        ((("share.version", 2), ("share.version", 1)), (4, 3), [], True),
+        ((("share.version", 1),), (4, 3), [], False),
+        ((("share.version", 2), ("metadata.version", 33)), (4, 3), [], False),
+    ],
+)
+def test_the_way_back_from_a_newer_release(
+    tmp_path: Path, levels: Sequence[tuple[str, int]], kafka: tuple[int, int], lowers: list[str],
+    waits: bool,
+) -> None:  # fmt: skip
+    """Kafka 4.3.1 read share.version 2 again after 4.4.0 had lowered it, until a new snapshot."""
+    home = log_dir(tmp_path, level(30), *(level(number, name) for name, number in levels))
+    said = " ".join(release_support.ways_back(node_of(home, kafka)))
+    assert [
+        one.removeprefix("--feature ") for one in re.findall(r"--feature \S+\d", said)
+    ] == lowers
+    assert ("metadata.log.max.snapshot.interval.ms" in said) is waits
+    assert bool(said) is bool(found(home, kafka))
 
 
 def zookeeper(root: Path, meta: str = "version=0\nbroker.id=1\n") -> Path:
