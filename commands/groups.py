@@ -13,6 +13,7 @@ from logtool.commands.program.coordinator_options import (
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 
 GroupGlobs = Annotated[
     list[str] | None,
@@ -41,6 +42,13 @@ RestorePlan = Annotated[
         help="Print the Kafka commands that commit the offsets again, one for each group.",
     ),
 ]
+Removed = Annotated[
+    bool,
+    typer.Option(
+        "--removed",
+        help="With --restore-plan: only print commands that commit removed offsets again.",
+    ),
+]
 Retention = Annotated[
     str,
     typer.Option(
@@ -62,6 +70,15 @@ At = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Restoring:
+    """Options of the commands that commit offsets again."""
+
+    restore_plan: RestorePlan = False
+    removed: Removed = False
+    bootstrap_server: BootstrapServer = ANY_BROKER
+
+
 @spread
 def groups(
     *,
@@ -69,11 +86,10 @@ def groups(
     group: GroupGlobs = None,
     history: History = None,
     sizes: Sizes = False,
-    restore_plan: RestorePlan = False,
+    restoring: Restoring,
     offsets_retention: Retention = "7d",
     at: At = None,
     now: Annotated[str | None, now_option("Compute expiry")] = None,
-    bootstrap_server: BootstrapServer = ANY_BROKER,
     fail_on: options.FailOn = Severity.WARNING,
     running: Annotated[options.Running, Without("jobs")],
     printing: options.Printing,
@@ -97,6 +113,7 @@ def groups(
       logtool groups --group 'billing-*' --json /mnt/broker-1 /mnt/broker-2
       logtool groups --restore-plan --bootstrap-server b1:9092 data > restore.sh
       logtool groups --at 2026-11-22T10:30:00Z --restore-plan data > restore.sh
+      logtool groups --restore-plan --removed --group reports data
       logtool groups --history billing --format csv data
 
     Copies, expiry and members:
@@ -105,8 +122,9 @@ def groups(
     with the highest log end offset. An offset expires after --offsets-retention: in a classic
     group, counted from the moment when the group became empty; in all other groups, from its
     commit. It does not expire while a member subscribes to its topic. If all offsets of a group
-    expired or were deleted, its last offsets are shown as long as the log has them. A member is
-    shown if the log contains the member that owned the partition at the commit.
+    expired or were deleted, its last offsets are shown as long as the log has them. If the newest
+    record for a partition is a commit in an aborted transaction, a line says so. A member is shown
+    if the log contains the member that owned the partition at the commit.
 
     A coordinator reads a group only in the partition that the hash of its name and the number of
     partitions name. Records of the group in other partitions are a finding.
@@ -136,9 +154,15 @@ def groups(
     --restore-plan leaves out offsets of deleted topics, and names the groups that have committed
     metadata with offsets: Kafka's tool cannot set it. It also names offsets that are outside of
     the log today: Kafka's tool sets them to the log end or the log start. Kafka runs the printed
-    commands only for groups without members. With --at, a partition for which no offset was
-    committed at the moment keeps the offset that it has today: a comment names it, with the command
-    that removes it.
+    commands only for groups without members.
+
+    Removed offsets, which expired or were deleted, are left out, and a comment counts them.
+    --restore-plan --removed prints only commands that commit the last offset of each such partition
+    again: committed offsets do not change. The log has removed offsets until it is compacted.
+
+    With --at, a partition for which no offset was committed at the moment keeps the offset that it
+    has today: a comment names it, with the command that removes it. Other comments name partitions
+    that a command sets back: the group reads these records again.
 
     Redpanda:
 
@@ -165,13 +189,17 @@ def groups(
     """
     from logtool.commands.views.groups import run
 
-    if sum((history is not None, sizes, restore_plan)) > 1:
+    if sum((history is not None, sizes, restoring.restore_plan)) > 1:
         raise UsageError("use only one of --history, --sizes and --restore-plan")
     if at is not None and (history is not None or now is not None):
         raise UsageError("--at cannot be combined with --history or --now")
+    if restoring.removed and (not restoring.restore_plan or at is not None):
+        raise UsageError("--removed needs --restore-plan, and cannot be combined with --at")
     status = run(
         inputs, running, printing,
-        groups=tuple(group or ()), history=history, sizes=sizes, restore_plan=restore_plan,
-        retention=offsets_retention, now=now, at=at, bootstrap=bootstrap_server, fail_on=fail_on,
+        groups=tuple(group or ()), history=history, sizes=sizes,
+        restore_plan=restoring.restore_plan, removed=restoring.removed,
+        bootstrap=restoring.bootstrap_server, retention=offsets_retention, now=now, at=at,
+        fail_on=fail_on,
     )  # fmt: skip
     raise typer.Exit(status)

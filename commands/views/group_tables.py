@@ -87,6 +87,8 @@ GROUP: Final = Table("group", "group", (
             "group"),
     count("offsets", "committed offsets of the group", "offset_count"),
     count("pending", "commits of the group in open transactions", "pending_count"),
+    Column("aborted", Kind.STRINGS, "offsets in newer commits of aborted transactions, which do "
+           "not count and differ from those that do, as TOPIC-NUMBER=OFFSET"),
     count("records", "records of the group in __consumer_offsets", "sizes.records"),
     size("bytes", "size of the records of the group before compression", "sizes.bytes"),
     count("superseded_records", "records of the group that have a newer record with the same key",
@@ -145,6 +147,9 @@ OFFSET: Final = Table("offset", "committed offset", (
     _number("leader_epoch", "leader epoch of the last record that was consumed",
             "the commit has no leader epoch"),
     _RECORD,
+    offset("aborted_offset", "offset in a newer commit of an aborted transaction, which does not "
+           "count", "the newest record for the partition is not a commit in an aborted "
+           "transaction"),
 ), note="A committed offset. The offsets of the log are those in the given log dirs.",
     type="offset",
     made_from="logtool.groups.committed_offset:CommittedOffset")  # fmt: skip
@@ -234,12 +239,16 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
     count("left_out", "offsets of deleted topics, which the command does not commit"),
     count("metadata_left_out", "offsets whose metadata the command does not commit: the file of "
           "Kafka's tool has no place for it", "metadata_count"),
+    count("removed_left_out", "removed offsets that the command does not commit: see --removed"),
     Column("outside", Kind.STRINGS, "offsets that lie beyond the end or before the start of the "
            "log: Kafka's tool commits the log end or the log start instead, as "
            "TOPIC-NUMBER=OFFSET"),
     Column("later", Kind.STRINGS, "partitions that had no committed offset at the moment of --at, "
            "and keep the offset that was committed later, as TOPIC-NUMBER=OFFSET"),
-    _text("command", "the command", "no offset was committed at the moment of --at"),
+    Column("sets_back", Kind.STRINGS, "partitions whose present committed offset is larger than "
+           "the one that the command commits (--at), as TOPIC-NUMBER=PRESENT:RESTORED"),
+    _text("command", "the command", "no offset was committed at the moment of --at, or all offsets "
+          "of the group are removed"),
     _text("removal", "the command that removes the offsets in `later`",
           "no offset was committed later for another partition"),
 ), note="The command that commits the offsets of one group again.", type="restore",

@@ -105,6 +105,8 @@ class Slots(KeyTable):
         """Expiry time in ms by slot, for commits with their own (value version 1)."""
         self.metadata: dict[int, bytes] = {}
         """Metadata by slot, where there is any."""
+        self.aborted: dict[int, tuple[int, int]] = {}
+        """Newest commit in an aborted transaction by slot: its record offset, and its offset."""
         self.topic_ids: list[str] = []
         """Topic ids, as Kafka prints them."""
         self._id_numbers: dict[str, int] = {}
@@ -166,6 +168,20 @@ class Slots(KeyTable):
                 else:
                     self.expire_timestamps.pop(number, None)
 
+    def aborted_offset(self, slot: int) -> int | None:
+        """Return the offset that the newest record of a key commits in an aborted transaction.
+
+        None if the newest record is a commit that counts, or one of an open transaction.
+        """
+        record_offset, offset = self.aborted.get(slot, (NONE, NONE))
+        return offset if record_offset == self.seen[slot] else None
+
+    def note_aborted(self, rows: CommitRows) -> None:
+        """Note commits in aborted transactions, in any order: of each key the newest counts."""
+        columns = (rows.slot, rows.record_offset, rows.offset)
+        for slot, *commit in zip(*(column.tolist() for column in columns), strict=True):
+            self.aborted[slot] = max(self.aborted.get(slot, (NONE, NONE)), tuple(commit))
+
     def _lengthen(self, room: int) -> None:
         super()._lengthen(room)
         for name in _DTYPES:
@@ -209,6 +225,7 @@ class Pending:
         if not ended.any():
             return
         slots.apply(self.rows[committed])
+        slots.note_aborted(self.rows[ended & ~committed])
         left = np.flatnonzero(~ended)
         self.rows = self.rows[left] if len(left) else None
         self.producer_id = self.producer_id[left]

@@ -62,6 +62,9 @@ class CommittedOffset:
     """Leader epoch of the partition in the metadata log; None if it is not known."""
     expired: bool
     """True if it may be removed: it has expired, and no transaction holds a newer commit."""
+    aborted_offset: int | None = None
+    """Offset in the newest record for the partition, if that is a commit in an aborted
+    transaction, which does not count; None if it is not."""
     current_topic_id: str | None = None
     """Id of the topic that has this name now; None if it is not known, or no topic has it."""
 
@@ -121,13 +124,37 @@ class CommittedOffset:
         if epoch is not None and now is not None and epoch > now:
             yield findings.epoch_ahead(name, where, self.offset, epoch, now)
         if self.extent and self.place == "below-start":
-            yield findings.below_start(name, where, self.offset, self.extent.log_start)
+            then = self._after_start()
+            yield findings.below_start(name, where, self.offset, self.extent.log_start, then)
         elif self.extent and self.place == "beyond-end":
-            yield findings.beyond_end(name, where, self.offset, self.extent.log_end)
+            then = self._after_start()
+            yield findings.beyond_end(name, where, self.offset, self.extent.log_end, then=then)
         elif self.extent and epoch is not None:
             end = self.extent.end_of_epoch(epoch)
             if end is not None and end < self.offset:
                 yield findings.epoch_ended(name, where, self.offset, epoch, end)
+
+    def _after_start(self) -> str:
+        """Return where a consumer goes on that begins at this offset outside of the log.
+
+        The text is empty if that is not known: a consumer ignores leaders whose epoch is below
+        that of the commit.
+        """
+        extent, epoch = self.extent, self.leader_epoch
+        if extent is None:
+            return ""
+        ends = extent.log_start, extent.log_end, extent.last_stable
+        if epoch is None:
+            return findings.after_reset(*ends)
+        newest = max([extent.leader_epoch, *(number for number, _ in extent.epochs[-1:])])
+        if epoch > (newest if self.epoch_today is None else self.epoch_today):
+            return ""
+        if self.place == "below-start":
+            return findings.after_reset(*ends)
+        if not extent.epochs and epoch < newest:
+            return ""
+        end = extent.end_of_epoch(epoch)
+        return findings.after_epoch(epoch, extent.log_end if end is None else end)
 
 
 class OffsetMaker:
@@ -184,6 +211,7 @@ class OffsetMaker:
             epoch_today=self._ends.leader_epoch(topic, number),
             pending=pending,
             expired=is_over and not pending,
+            aborted_offset=slots.aborted_offset(slot),
             # A log dir may still hold the partition of a topic that the metadata log lacks.
             current_topic_id=None if topic_is == "gone" else today,
         )

@@ -1,7 +1,9 @@
 """Rules for ``__consumer_offsets``: records that its coordinator cannot read, and bad offsets.
 
 A consumer whose committed offset is outside of the log gets OFFSET_OUT_OF_RANGE for its first
-fetch and follows its ``auto.offset.reset``. A record that cannot be read ends the load of its
+fetch and follows its ``auto.offset.reset``. Before that fetch, it asks for the end of the leader
+epoch of the commit, if the commit has one, and goes back to this end, if that is below the offset
+(``SubscriptionState.maybeCompleteValidation``). A record that cannot be read ends the load of its
 partition, and the groups there have no coordinator (``CoordinatorLoaderImpl``, Kafka 4.3).
 """
 
@@ -12,26 +14,56 @@ from logtool.formats.names import CONSUMER_OFFSETS
 from logtool.groups.loading import Wrong
 
 
-def below_start(name: str, place: str, offset: int, log_start: int) -> Finding:
-    """Return a finding: the log starts after a committed offset; `place` is topic and partition."""
+def after_reset(log_start: int, log_end: int, last_stable: int) -> str:
+    """Return where a consumer with an offset outside of the log goes on, as part of a message."""
+    text = (
+        f"; a consumer that begins there goes on at {log_start} with auto.offset.reset=earliest, "
+        f"and at {log_end} with latest"
+    )
+    if last_stable < log_end:
+        text += f" ({last_stable} with isolation.level=read_committed)"
+    return text
+
+
+def after_epoch(epoch: int, end: int) -> str:
+    """Return where a consumer goes back to by the leader epoch of a commit, as `after_reset`."""
+    return (
+        f"; a consumer that begins there goes back to {end}, where leader epoch {epoch} of the "
+        "commit ends, or fails with auto.offset.reset=none"
+    )
+
+
+def below_start(name: str, place: str, offset: int, log_start: int, then: str = "") -> Finding:
+    """Return a finding: the log starts after a committed offset; `place` is topic and partition.
+
+    `then` is the text of `after_reset`, if it is known.
+    """
     lost = wording.offsets(offset, log_start - 1)
     return Finding(
         "group/offset-below-start",
         f"group {name} has committed {offset} of {place}, but the log starts at "
-        f"{log_start}: the group has not read {lost}, which are deleted",
+        f"{log_start}: the group has not read {lost}, which are deleted{then}",
         first_offset=offset,
         last_offset=log_start - 1,
     )
 
 
 def beyond_end(
-    name: str, place: str, offset: int, log_end: int, verb: str = "has committed"
+    name: str,
+    place: str,
+    offset: int,
+    log_end: int,
+    verb: str = "has committed",
+    then: str = "",
 ) -> Finding:
-    """Return a finding: the log ends before a committed offset, or a share group's start offset."""
+    """Return a finding: the log ends before a committed offset, or a share group's start offset.
+
+    `then` is the text of `after_reset` or `after_epoch`, if it is known.
+    """
     return Finding(
         "group/offset-beyond-end",
         f"group {name} {verb} {offset} of {place}, but the log ends at {log_end}: the "
-        "log has lost records that the group has read",
+        f"log has lost records that the group has read{then}",
         first_offset=log_end,
         last_offset=offset - 1,
     )

@@ -2,17 +2,32 @@
 
 Each group has one command: ``--reset-offsets --from-file`` takes lines of topic, partition and
 offset, and commits them for the group of ``--group``, with empty metadata and without a leader
-epoch. The group must have no members. Source:
+epoch. The group must have no members. It need not exist: the commit creates it. Source:
 ``ConsumerGroupCommand`` and ``CsvUtils`` (Kafka 3.9 and 4.3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from logtool.disk import shell
 from logtool.groups.committed_offset import CommittedOffset
 from logtool.groups.membership import SHARE, STREAMS
 from logtool.groups.state import GroupState
 from logtool.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SetBack:
+    """A partition for which the command commits a smaller offset than the present one."""
+
+    place: str
+    """Topic and partition, as TOPIC-NUMBER."""
+    present: int
+    """The committed offset at the end of the log of ``__consumer_offsets``."""
+    restored: int
+    """The offset that Kafka's tool commits: it does not go below the log start."""
+
+    def __str__(self) -> str:
+        return f"{self.place}={self.present}:{self.restored}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +38,8 @@ class Restore:
     offsets: Sequence[CommittedOffset]
     left_out: int
     """Number of offsets of deleted topics: they would be applied to a new topic of that name."""
+    removed_left_out: int
+    """Number of removed offsets that the command does not commit."""
     command: str | None
     """None if there is nothing to restore."""
     removal: str | None = None
@@ -56,11 +73,32 @@ class Restore:
         """Return the partitions that keep their present offset, each as TOPIC-NUMBER=OFFSET."""
         return [f"{one.topic}-{one.partition}={one.offset}" for one in self.group.later]
 
+    @property
+    def sets_back(self) -> list[str]:
+        """Return the partitions that are set back, each as TOPIC-NUMBER=PRESENT:RESTORED."""
+        return list(map(str, self.set_backs()))
 
-def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
+    def set_backs(self) -> Iterator[SetBack]:
+        """Yield the partitions whose present committed offset is larger than the restored one."""
+        present = {(one.topic, one.partition): one.offset for one in self.group.present}
+        for one in self.offsets:
+            now, restored = present.get((one.topic, one.partition)), one.offset
+            if one.extent:
+                restored = min(max(restored, one.extent.log_start), one.extent.log_end)
+            if now is not None and now > restored:
+                yield SetBack(f"{one.topic}-{one.partition}", now, restored)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if there is nothing to do and nothing to say about the group."""
+        return self.command is None and self.removal is None and not self.removed_left_out
+
+
+def plan(group: GroupState, bootstrap: str, number: int, *, removed: bool = False) -> Restore:
     """Return the command for a group; no command if there is nothing to restore.
 
-    `number` is part of the name of the file that the command writes.
+    With `removed`, the command commits the removed offsets, and no other. `number` is part of the
+    name of the file that the command writes.
     """
     tool = "kafka-streams-groups.sh" if group.type == STREAMS else "kafka-consumer-groups.sh"
     start = f"{tool} --bootstrap-server {shell.quote(bootstrap)} "
@@ -70,10 +108,11 @@ def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
         shell.option(topic_option, f"{one.topic}:{one.partition}") for one in group.later
     )
     removal = f"{start} --delete-offsets {places}" if group.later else None
-    chosen = [one for one in group.offsets if one.topic_is not in ("other", "gone")]
-    left_out = len(group.offsets) - len(chosen)
-    if group.type == SHARE or not chosen:
-        return Restore(group=group, offsets=(), left_out=left_out, command=None, removal=removal)
+    offsets = group.restorable if removed else group.offsets
+    chosen = [one for one in offsets if one.topic_is not in ("other", "gone")]
+    left_out = len(offsets) - len(chosen)
+    if group.type == SHARE:
+        chosen = []
     # The name of a topic has no character that is special in CSV or in a shell.
     lines = " ".join(shell.quote(f"{one.topic},{one.partition},{one.offset}") for one in chosen)
     file = f"offsets-{number}.csv"
@@ -84,6 +123,7 @@ def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
         group=group,
         offsets=chosen,
         left_out=left_out,
-        command=command,
+        removed_left_out=0 if removed else group.removed_count,
+        command=command if chosen else None,
         removal=removal,
     )

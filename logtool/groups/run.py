@@ -100,7 +100,9 @@ class Groups:
     at_ms: int | None = None
     """Moment whose state is yielded, in ms; None for the state at the end of the log."""
     compares_with_end: bool = False
-    """True if groups of a moment get the offsets that they committed later."""
+    """True if groups of a moment get the offsets that they have at the end of the log."""
+    restores_removed: bool = False
+    """True if groups get their removed offsets as offsets to commit again."""
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
     absent: int = 0
@@ -252,7 +254,10 @@ class Groups:
         retention = Retention(self.retention_ms, self.now_ms)
         is_hashed = not loaded.listed.flavour.has_raft_offsets
         self._placing.begin(loaded.number)
-        states = judge(loaded, ends, self._takes_group, self._takes, retention)
+        states = judge(
+            loaded, ends, self._takes_group, self._takes, retention,
+            restores_removed=self.restores_removed,
+        )  # fmt: skip
         if self.compares_with_end and loaded.cut_at is not None:
             try:
                 at_end = load(loaded.listed, self._spend)

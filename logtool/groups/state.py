@@ -51,6 +51,8 @@ class RemovedOffset:
     commit_ms: int
     record_offset: int
     """Offset of the tombstone in the log of ``__consumer_offsets``."""
+    is_of_deleted_topic: bool
+    """True if the metadata log shows that the topic of the commit is deleted."""
 
     @property
     def committed(self) -> str | None:
@@ -115,8 +117,12 @@ class GroupState:
 
     Without those of topics that no longer exist, unless all offsets of the group were removed.
     """
+    restorable: Sequence[CommittedOffset] = ()
+    """The offsets of `removed` as offsets to commit again; empty unless the run asks for them."""
     later: Sequence[CommittedOffset] = ()
     """Offsets at the end of the log, of partitions without a committed offset at the moment."""
+    present: Sequence[CommittedOffset] = ()
+    """Offsets at the end of the log, of partitions with a committed offset at the moment."""
     only_sizes: bool = False
     """True if the group is printed without its members and offsets."""
 
@@ -140,6 +146,20 @@ class GroupState:
     def pending_count(self) -> int:
         """Return the number of its commits in open transactions."""
         return len(self.pending)
+
+    @property
+    def aborted(self) -> list[str]:
+        """Return other offsets in newer, aborted commits, each as TOPIC-NUMBER=OFFSET."""
+        return [
+            f"{one.topic}-{one.partition}={one.aborted_offset}"
+            for one in self.offsets
+            if one.aborted_offset not in (None, one.offset)
+        ]
+
+    @property
+    def removed_count(self) -> int:
+        """Return the number of its removed offsets, without those of deleted topics."""
+        return sum(not one.is_of_deleted_topic for one in self.removed)
 
     @property
     def epoch(self) -> int | None:
@@ -185,8 +205,13 @@ def judge(
     takes_group: Callable[[str], bool],
     takes: Takes,
     retention: Retention,
+    *,
+    restores_removed: bool = False,
 ) -> Iterator[GroupState]:
-    """Yield the groups of a partition by name; `takes` selects committed offsets."""
+    """Yield the groups of a partition by name; `takes` selects committed offsets.
+
+    With `restores_removed`, the groups have `restorable` offsets.
+    """
     slots, memberships = loaded.slots, loaded.memberships
     numbers, names, is_commit = _group_of_each(slots)
     order = np.argsort(numbers, kind="stable")
@@ -210,7 +235,7 @@ def judge(
         alive = commits[is_live[commits]]
         offsets = [maker.make(slot) for slot in _in_order(slots, alive, takes)]
         gone = _in_order(slots, commits[was_live[commits] & ~is_live[commits]], takes)
-        removed = [_removed(name, slots, slot) for slot in gone]
+        removed = [_removed(name, slots, slot, ends) for slot in gone]
         if len(alive) and topics:
             removed = [one for one in removed if one.topic in topics]
         seen = int(slots.seen[commits].max()) if len(commits) else NONE
@@ -226,11 +251,12 @@ def judge(
             offsets_partition=loaded.number,
             topic_names=ends.topic_names,
             removed=removed,
+            restorable=[maker.make(slot) for slot in gone] if restores_removed else (),
         )
 
 
 def with_later(states: Iterable[GroupState], at_end: Iterable[GroupState]) -> Iterator[GroupState]:
-    """Yield the groups of a moment with the offsets that they got later, and the later groups.
+    """Yield the groups of a moment with their offsets at the end, and the later groups.
 
     `at_end` are the groups at the end of the log.
     """
@@ -238,9 +264,13 @@ def with_later(states: Iterable[GroupState], at_end: Iterable[GroupState]) -> It
     for state in states:
         known = {(one.topic, one.partition) for one in state.offsets}
         now = rest.pop(state.name, None)
-        later = now.offsets if now else ()
+        offsets = now.offsets if now else ()
+        places = {(one.topic, one.partition) for one in offsets}
         yield replace(
-            state, later=[one for one in later if (one.topic, one.partition) not in known]
+            state,
+            removed=[one for one in state.removed if (one.topic, one.partition) not in places],
+            later=[one for one in offsets if (one.topic, one.partition) not in known],
+            present=[one for one in offsets if (one.topic, one.partition) in known],
         )
     for now in rest.values():
         yield replace(now, offsets=[], pending=[], later=now.offsets)
@@ -275,8 +305,10 @@ def _in_order(slots: Slots, chosen: Column, takes: Takes) -> list[int]:
     return [slot for _, _, slot in sorted(found)]
 
 
-def _removed(group: str, slots: Slots, slot: int) -> RemovedOffset:
+def _removed(group: str, slots: Slots, slot: int, ends: Ends) -> RemovedOffset:
     _, topic, number = parse_commit_key(slots.key(slot))
+    id_number, today = int(slots.topic_id[slot]), ends.topic_id(topic)
+    is_other = id_number != NONE and today is not None and slots.topic_ids[id_number] != today
     return RemovedOffset(
         group=group,
         topic=topic,
@@ -284,6 +316,7 @@ def _removed(group: str, slots: Slots, slot: int) -> RemovedOffset:
         offset=int(slots.offset[slot]),
         commit_ms=int(slots.commit_timestamp[slot]),
         record_offset=int(slots.removed_at[slot]),
+        is_of_deleted_topic=is_other or ends.is_gone(topic),
     )
 
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from answers import numbers
 from group_records import FIRST_MS, OffsetsLog, data_log
 
 
@@ -59,6 +60,40 @@ def test_a_partition_without_an_offset_at_the_moment_keeps_the_later_one(run, tm
     assert f"# {new['removal']}" in lines
     at_end = run("groups", "--restore-plan", "-f", "ndjson", tmp_path).of_type("restore")
     assert [(one["later"], one["removal"]) for one in at_end] == [([], None)] * 2
+
+
+def test_a_plan_for_a_moment_names_what_it_sets_back(run, tmp_path):
+    log = OffsetsLog()
+    for number, offset in enumerate((10, 20, 30, 95)):
+        log.commit("g", "orders", number, offset)
+    for number, offset in enumerate((70, 20, 5, 99)):
+        log.commit("g", "orders", number, offset)
+    data_log(tmp_path, "orders-0", 100, first=40)
+    data_log(tmp_path, "orders-3", 90)
+    log.write(tmp_path)
+    words = ("groups", "--restore-plan", "--at", FIRST_MS + 3, tmp_path)
+    (plan,) = run(*words, "-f", "ndjson").of_type("restore")
+    # Kafka's tool commits the log start instead of 10, and the log end instead of 95.
+    assert plan["sets_back"] == ["orders-0=70:40", "orders-3=99:90"]
+    assert plan["outside"] == ["orders-0=10", "orders-3=95"]
+    command, *comments = [line.strip() for line in run(*words).lines if line]
+    assert (command, [line[0] for line in comments]) == (plan["command"], ["#", "#"])
+    assert [numbers(line) for line in comments] == [[70, 40, 30], [99, 90, 9]]
+    (now,) = run("groups", "--restore-plan", "-f", "ndjson", tmp_path).of_type("restore")
+    assert now["sets_back"] == []
+
+
+def test_of_many_set_backs_a_comment_counts_the_last(run, tmp_path):
+    log = OffsetsLog()
+    for offset in (10, 20):
+        for number in range(13):
+            log.commit("g", "orders", number, offset)
+    log.write(tmp_path)
+    words = ("groups", "--restore-plan", "--at", FIRST_MS + 12, tmp_path)
+    (plan,) = run(*words, "-f", "ndjson").of_type("restore")
+    comments = [line for line in run(*words).lines if line.startswith(" #")]
+    assert (len(plan["sets_back"]), len(comments)) == (13, 11)
+    assert numbers(comments[-1]) == [3]
 
 
 def test_expiry_is_computed_at_the_moment(run, home):

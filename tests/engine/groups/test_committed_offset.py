@@ -1,5 +1,6 @@
 """A committed offset lies in the log, below its start or beyond its end."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,6 +70,54 @@ def test_the_leader_epoch_of_a_commit_and_those_of_the_log(
     extent = replace(ENDS, epochs=EPOCHS)
     one = replace(COMMITTED, offset=offset, leader_epoch=epoch, epoch_today=today, extent=extent)
     assert [finding.code for finding in one.findings()] == codes
+
+
+@pytest.mark.parametrize(
+    ("epoch", "offset", "today", "goes_on"),
+    [
+        (None, 19, None, [20, 50, 40]),
+        (None, 51, None, [20, 50, 40]),
+        (6, 19, 6, [20, 50, 40]),
+        (7, 19, 7, [20, 50, 40]),
+        (0, 51, 6, [30, 0]),  # a Java consumer asks for the end of the epoch first
+        (3, 51, None, [45, 3]),
+        (6, 51, 6, [50, 6]),
+        (7, 51, 7, [50, 7]),
+        # A consumer ignores a leader whose epoch is below that of the commit.
+        (7, 19, 6, []),
+        (7, 19, None, []),
+        (7, 51, None, []),
+    ],
+)
+def test_where_a_consumer_goes_on_that_begins_outside_of_the_log(
+    epoch: int | None, offset: int, today: int | None, goes_on: list[int]
+) -> None:
+    extent = replace(ENDS, epochs=EPOCHS)
+    one = replace(COMMITTED, offset=offset, leader_epoch=epoch, epoch_today=today, extent=extent)
+    assert where_it_goes_on(one) == goes_on
+
+
+@pytest.mark.parametrize(
+    ("offset", "epoch", "goes_on"),
+    [(19, 1, [20, 50, 40]), (19, 2, []), (51, 1, [50, 1]), (51, 0, []), (51, None, [20, 50, 40])],
+)
+def test_without_the_epochs_of_a_log_only_the_last_one_is_known(
+    offset: int, epoch: int | None, goes_on: list[int]
+) -> None:
+    assert where_it_goes_on(replace(COMMITTED, offset=offset, leader_epoch=epoch)) == goes_on
+
+
+def test_readers_of_committed_records_go_on_at_the_last_stable_offset_only_where_it_differs() -> (
+    None
+):
+    one = replace(COMMITTED, offset=19, extent=replace(ENDS, last_stable=50))
+    assert where_it_goes_on(one) == [20, 50]
+
+
+def where_it_goes_on(one: CommittedOffset) -> list[int]:
+    """Return the numbers behind the semicolon of the finding about its place."""
+    (finding,) = (found for found in one.findings() if "/offset-" in found.code)
+    return [int(number) for number in re.findall(r"\d+", finding.message.partition(";")[2])]
 
 
 def test_an_epoch_of_a_deleted_topic_says_nothing() -> None:

@@ -71,8 +71,13 @@ def test_commits_tombstones_and_transactions_in_any_order(
     steps: list[tuple], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     log, judge, of_last = OffsetsLog(), Coordinator(), Coordinator()
+    newest: dict[Key, tuple[int, int]] = {}
+    open_commits: dict[int, list[int]] = {}
+    aborted: set[int] = set()
     for step in steps:
         if step[0] == "end":
+            ended = open_commits.pop(step[1], [])
+            aborted |= set() if step[2] else set(ended)
             log.end_transaction(step[1], commit=step[2])
             judge.end(step[1], step[2])
             of_last.end(step[1], step[2])
@@ -83,9 +88,18 @@ def test_commits_tombstones_and_transactions_in_any_order(
             judge.replay(at, producer_id, key, offset)
             if offset is not None:
                 of_last.replay(at, producer_id, key, offset)
+                newest[key] = at, offset
+                open_commits.setdefault(producer_id, []).append(at)
     loaded = loaded_of(log, tmp_path_factory.mktemp("log"))
     assert committed(loaded) == judge.offsets
     assert committed(loaded, also_removed=True) == of_last.offsets
+    slots = loaded.slots
+    live = {
+        parse_commit_key(slots.key(slot)): slot for slot in range(len(slots)) if slots.live[slot]
+    }
+    assert {key: slots.aborted_offset(slot) for key, slot in live.items()} == {
+        key: newest[key][1] if newest[key][0] in aborted else None for key in live
+    }
     pending = loaded.pending
     rows = pending.rows
     found: dict[tuple[int, Key], tuple[int, int]] = {}
