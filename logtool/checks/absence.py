@@ -91,8 +91,8 @@ def _older_copies(node: Node) -> Iterator[Absence]:
         marker = one.root.files[FileKind.CLEAN_SHUTDOWN]
         text = (
             f"the clean stop was in broker epoch {epoch}, but node {node.node_id} has registered "
-            f"again since, with broker epoch {known}: the log dir is an older copy, and its logs "
-            "may lack acknowledged records"
+            f"again since, with broker epoch {known}: unless it was killed early in that start, "
+            "the log dir is an older copy, and its logs may lack acknowledged records"
         )
         yield Finding("clean-shutdown/older", text, path=marker.path), None, one
 
