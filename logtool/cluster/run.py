@@ -34,6 +34,7 @@ from logtool.quorum.voters import Voter
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.startup.fill_plan import plan_fill
+from logtool.startup.forecast import Forecast
 from logtool.startup.log_dir_start import LogDirStart
 from logtool.watermark.replica import Replica
 from logtool.watermark.replica_group import ReplicaGroup, shown_end
@@ -116,6 +117,8 @@ class ClusterVerdict:
         return self.start != "do-not-start" and not problems
 
 
+_FIRST = ("refuse", "discard")
+"""Actions that somebody has to prevent before the start."""
 Found = (
     Volume | Controllers | NodeAction | PartitionOutlook | OtherTopic | AheadOffset | Finding | Step
 )
@@ -171,12 +174,13 @@ class ClusterRun:
             for note in start.notes
             if note.action in GRAVE
         ]
+        notes += self._cut_moves(nodes)
         yield from notes
         homes = {one.log_dir.path: one for one in starts if not one.is_offline}
         unread: dict[Path, int] = {}
         partitions = yield from self._partitions(homes, image, given.doubles, unread)
         offsets = yield from self._offsets(homes, partitions, volumes)
-        refusals = [(one.node, one.action) for one in notes if one.action.action == "refuse"]
+        refusals = [(one.node, one.action) for one in notes if one.action.action in _FIRST]
         verdict = replace(
             _verdict(volumes, controllers, bool(refusals), partitions, offsets),
             unread_bytes=sum(unread.values()),
@@ -214,6 +218,22 @@ class ClusterRun:
                 except UnreadableError as error:
                     yield error
         return starts
+
+    def _cut_moves(self, nodes: Sequence[Node]) -> Iterator[NodeAction]:
+        """Yield the copies for a move between log dirs that the start cuts, with their records."""
+        for node in nodes:
+            moves = [one for one in BrokerDirs(node).future_replicas if one.live]
+            if not moves:
+                continue
+            job = Forecast(
+                [one.path for one in node.log_dirs],
+                self.settings,
+                selection=Selection(keys=frozenset(one.key for one in moves)),
+                run=self.run.restarted(),
+            )
+            for item in job:
+                if isinstance(item, Action) and item.action == "discard":
+                    yield NodeAction(node.node_id, item)
 
     def _partitions(
         self,

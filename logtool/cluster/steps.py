@@ -107,7 +107,7 @@ def steps(
     made = [
         *_volumes(volumes, controllers),
         *repairs,
-        *_refusals(refusals),
+        *_refusals(refusals, volumes),
         *_quorum(controllers),
         *_strays(partitions, controllers),
         *saving,
@@ -179,12 +179,17 @@ def _repairs(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
         yield _draft(f"fill {more} in the same way; the next run names them")
 
 
-def _refusals(refusals: Sequence[tuple[int | None, Action]]) -> Iterator[Step]:
+def _refusals(
+    refusals: Sequence[tuple[int | None, Action]], volumes: Sequence[Volume]
+) -> Iterator[Step]:
     for node, action in refusals:
-        home = action.path.parent if action.path.is_file() else action.path
+        if action.action == "discard":
+            yield _draft(f"before node {node} starts: {action.path} {action.reason}")
+            continue
+        homes = [one.path for one in volumes if one.node == node and one.path]
         yield _draft(
             f"node {node} does not start: {action.path}: {action.reason}",
-            f"logtool plan {shell.path(home)}",
+            shell.join(["logtool", "doctor", *map(str, homes)]),
         )
 
 
