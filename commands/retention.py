@@ -113,8 +113,8 @@ def retention(
     index is empty, the modification time of the .log file counts (timestamp_source mtime), so that
     a copy that does not keep modification times is kept longer. Segments that a start recovers,
     because the broker was killed, get the largest timestamp of their batches. A timestamp in
-    seconds is one of January 1970, and lets a segment go in the first round; one in microseconds
-    is in the far future, and keeps the log.
+    seconds is one of January 1970, and lets a segment go in the first round (early), however young
+    its records are; one in microseconds is in the far future, and keeps the log.
 
     Tiered storage:
 

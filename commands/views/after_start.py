@@ -1,11 +1,12 @@
 """Sentences about what a broker deletes and does not compact soon after a start."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from logtool.cleaner import after_start
 from logtool.cleaner.after_start import AfterStart
 from logtool.commands.printing import text
+from logtool.commands.printing.writers import Object
 from logtool.commands.program.broker_config import BrokerConfig
 from logtool.log.inputs import GivenPaths
 from logtool.node.node import Node
@@ -44,6 +45,7 @@ def lines(found: AfterStart | None) -> Iterator[str]:
             f"{text.count(first.partitions, 'partition')}, the oldest of {first.oldest}; "
             "logtool retention lists them"
         )
+    yield from early_lines(found)
     if first.copied:
         yield (
             f"{first.copied:,} of these go by local retention: each stays in remote storage, and "
@@ -64,6 +66,32 @@ def lines(found: AfterStart | None) -> Iterator[str]:
     if len(found.future_stamped) > _MOST:
         more = text.count(len(found.future_stamped) - _MOST, "more partition")
         yield f"{more} kept by a timestamp; logtool retention lists them"
+
+
+def early_lines(found: AfterStart | None) -> Iterator[str]:
+    """Yield a warning about the partitions that lose records too early, if there are any."""
+    early = [(one.path.name, one.early) for one in (found.early if found else ()) if one.early]
+    if not early:
+        return
+    more = f" and {len(early) - _MOST:,} more" if len(early) > _MOST else ""
+    named = ", ".join(text.escape(name) for name, _ in early[:_MOST]) + more
+    segments = sum(one.segments for _, one in early)
+    said = _too_early(named, segments, min(one.age_ms for _, one in early))
+    yield f"{said}; logtool retention shows how to keep them"
+
+
+def too_early(named: str, early: Sequence[Object]) -> str:
+    """Return how many segments of the partitions in an answer go too early, and why."""
+    segments = sum(one["segments"] for one in early)
+    return _too_early(named, segments, min(one["age_ms"] for one in early))
+
+
+def _too_early(named: str, segments: int, age_ms: int) -> str:
+    go, its = ("goes", "its") if segments == 1 else ("go", "their")
+    return (
+        f"{text.count(segments, 'segment')} of {named} {go} too early, because {its} timestamps "
+        f"are in seconds; the newest record is {text.duration(age_ms / 1000)} old"
+    )
 
 
 def keeps(name: str, base_offset: int, until: str | None) -> str:

@@ -289,6 +289,9 @@ def _after_start(obj: Object) -> Iterator[str]:
         parts.append(
             f"deletes {what} of {where} {delay} after the start; the oldest is of {oldest}"
         )
+    if obj["early"]:
+        named = _named(_partition(one["path"]) for one in obj["early"])
+        parts.append(after_start.too_early(named, obj["early"]))
     if obj["future_stamped"]:
         first = obj["future_stamped"][0]
         said = after_start.keeps(_partition(first["path"]), first["base_offset"], first["until"])

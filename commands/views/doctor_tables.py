@@ -102,6 +102,15 @@ _STAMPED = Table("stamped", "partition that retention keeps", (
     offset("base_offset", "base offset of the segment with the timestamp"),
     *timed("until_ms", "time at which retention deletes the segment", None),
 ), made_from="logtool.doctor.answers:FutureStamped")  # fmt: skip
+_EARLY = Table("early", "partition that loses records early", (
+    Column("path", Kind.PATH, "the partition dir"),
+    count("segments", "segments with timestamps in seconds that the first round deletes"),
+    offset("first_offset", "first offset of these"),
+    offset("last_offset", "last offset of these", "the log goes as a whole, and its end is not "
+           "known"),
+    *timed("newest_ms", "time that the largest of their timestamps means", None),
+    Column("age_ms", Kind.INT64, "age of that record at the start", "ms"),
+), made_from="logtool.doctor.answers:DeletedEarly")  # fmt: skip
 _UNCLEANABLE = Table("uncleanable", "partition that the log cleaner gives up", (
     Column("path", Kind.PATH, "the .log file with the damage"),
     Column("position", Kind.INT64, "first byte of the damaged batch", "byte"),
@@ -119,6 +128,8 @@ AFTER_START: Final = Table("after_start", "run", (
            "cleaned", of=_KEPT, many=True),
     Column("future_stamped", Kind.OBJECT, "partitions that retention keeps because of a timestamp "
            "more than a day in the future", of=_STAMPED, many=True),
+    Column("early", Kind.OBJECT, "partitions of which the round deletes records too early, because "
+           "their timestamps are in seconds", of=_EARLY, many=True),
     Column("uncleanable", Kind.OBJECT, "compacted partitions that the log cleaner gives up because "
            "of damage; after every batch was checked", of=_UNCLEANABLE, many=True),
     Column("command", Kind.STRING, "command that shows more; quoted for a shell"),

@@ -229,8 +229,9 @@ class PlanPrinter(ActionPrinter):
     def last_lines(self) -> Iterator[Line]:
         """Yield the last lines of a forecast, each with its style."""
         style = "good" if self._report.exit_status() == 0 else None
+        early = set(after_start.early_lines(self._after))
         for line in self._last_lines():
-            yield line, style
+            yield line, "warning" if line in early else style
 
     def _last_lines(self) -> Iterator[str]:
         if self._of_log_dirs["refuse"]:

@@ -7,6 +7,7 @@ from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
+from logtool.commands.views import wrong_timestamps
 from logtool.commands.views.retention_tables import DOCUMENT, PARTITION, REMOTE, SEGMENT, TOTAL
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
@@ -28,10 +29,12 @@ _STALE = "logtool explain clean-shutdown/stale"
 """Command about a marker that is older than a log."""
 _MOST_STAMPS = 10
 """Odd timestamps that are described after the table."""
-_UNITS_MS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
 _LARGEST = 2**63 - 1
-_PLACED = ("future-timestamp", "high-watermark")
-"""Obstacles of a partition that are shown with the segment that they keep."""
+_PLACED = ("high-watermark",)
+"""Obstacles of a partition that are shown with the segment that they keep.
+
+The segment of a timestamp in the future is named below the table.
+"""
 
 
 def run(
@@ -135,6 +138,8 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         self._due = self._due_bytes = self._at_risk = 0
         self._meaning, self._with_segments = meaning, with_segments
         self._stamps: list[str] = []
+        self._early: list[PartitionRetention] = []
+        """Partitions that lose records too early."""
         self._oldest: tuple[int, str] | None = None
         """Timestamp and partition of the oldest segment that the first round deletes."""
         self._by_default = 0
@@ -168,10 +173,12 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         self._by_mtime += item.by_mtime
         self._after_marker += item.after_marker
         self._by_watermark += item.obstacle == "high-watermark"
-        if item.stamp is not None:
+        if item.early:
+            self._early.append(item)
+        elif item.stamp is not None:
             self._stamp_count += 1
             if len(self._stamps) < _MOST_STAMPS:
-                self._stamps.append(_stamp(item))
+                self._stamps.append(wrong_timestamps.of_retention(item))
         if self._with_segments:
             for segment in item.segments:
                 self._report.item(SEGMENT.row(segment))
@@ -193,6 +200,12 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         total = self._total
         if self._meaning:
             yield self._meaning, "dim"
+        for one in self._early[:_MOST_STAMPS]:
+            yield wrong_timestamps.of_retention(one), "warning"
+        if len(self._early) > _MOST_STAMPS:
+            hidden = len(self._early) - _MOST_STAMPS
+            yield f"and {hidden:,} more that lose records too early, see --json", "warning"
+        yield from ((line, "warning") for line in wrong_timestamps.to_keep(self._early))
         yield from ((line, "warning") for line in self._stamps)
         if self._stamp_count > len(self._stamps):
             yield f"and {self._stamp_count - len(self._stamps)} more, see --json", "warning"
@@ -245,26 +258,6 @@ class RetentionPrinter(Printer[PartitionRetention | RemoteRetention]):
         yield text.state(self._report.summary) + line, None
 
 
-def _stamp(item: PartitionRetention) -> str:
-    found = item.stamp
-    assert found is not None
-    place = f"{item.path.name}: segment {found.base_offset}"
-    if found.first_offset is not None:
-        last = found.last_offset if found.last_offset is not None else found.first_offset
-        place += f": {text.offsets(found.first_offset, last)}"
-    if found.producer_id is not None:
-        place += f" of producer {found.producer_id}"
-    means = f"{found.meant}" if found.meant else "beyond the year 9999"
-    what = f"in {found.unit}" if found.unit else "in the future"
-    line = f"{place}: timestamp {found.timestamp} is {what} ({means})"
-    if item.behind:
-        when = (item.behind.timestamp or "beyond the year 9999")[:19]
-        line += f"; once it is gone, segment {item.behind.base_offset} keeps the log ({when})"
-    if found.counts:
-        return line
-    return f"{line}; it came after the clean marker: it counts only if the marker is moved away"
-
-
 def _has_default_age(row: Object) -> bool:
     """Return whether retention.ms of a partition is the default of Kafka."""
     return any(
@@ -277,7 +270,7 @@ def _layout(*, segments: bool, changed: bool) -> Callable[[Object], Columns | No
     kept = keep(rows, "partition", "first round", "freed by --with", "stays", "goes")
     by_type = {
         "partition": None if segments else kept,
-        "segment": keep(_SEGMENT, "partition", "segment", "size", "goes", "rule", "stays"),
+        "segment": keep(_SEGMENT, "partition", "segment", "goes", "stays", "timestamp"),
         "remote": _REMOTE,
     }
     return lambda obj: by_type.get(str(obj["type"]))
@@ -305,7 +298,11 @@ def _goes(key: str) -> Callable[[Object], str]:
 def _first(obj: Object) -> str:
     if not obj["first_segments"]:
         return ""
-    return f"{obj['first_segments']:,} of {obj['segments']:,}, {text.size(obj['first_bytes'])}"
+    said = f"{obj['first_segments']:,} of {obj['segments']:,}, {text.size(obj['first_bytes'])}"
+    first, last = obj["deleted_first_offset"], obj["deleted_last_offset"]
+    if first is None:
+        return said
+    return f"{said}, {text.offsets(first, 'the end' if last is None else last)}"
 
 
 def _stays(obj: Object) -> str:
@@ -341,12 +338,7 @@ def _sourced(value: str, setting: Object) -> str:
 
 
 def _age(milliseconds: int) -> str:
-    if milliseconds == _LARGEST:
-        return "no limit"
-    factor, unit = next(
-        ((factor, unit) for factor, unit in _UNITS_MS if milliseconds % factor == 0), (1, "ms")
-    )
-    return f"{milliseconds // factor:,} {unit}"
+    return "no limit" if milliseconds == _LARGEST else wrong_timestamps.age(milliseconds)
 
 
 def _freed(obj: Object) -> str:

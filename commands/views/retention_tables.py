@@ -44,6 +44,17 @@ _BEHIND = Table("behind", "segment", (
     offset("base_offset", "base offset"),
     *timed("timestamp_ms", "largest timestamp, as the broker has it", None),
 ), made_from="logtool.retention.run:SegmentRetention")  # fmt: skip
+_NOTHING = "the first round deletes no offset from the log start on"
+_EARLY = Table("early", "early deletion", (
+    count("segments", "segments whose records are younger than retention.ms by the time that their "
+          "timestamps mean in seconds"),
+    size("bytes", "bytes of the .log files of these segments"),
+    offset("first_offset", "first offset of these"),
+    offset("last_offset", "last offset of these",
+           "the log goes as a whole, and its end is not known"),
+    *timed("newest_ms", "time that the largest of these timestamps means", None),
+    Column("age_ms", Kind.INT64, "age of that record at the start", "ms"),
+), made_from="logtool.retention.early:EarlyDeletion")  # fmt: skip
 PARTITION: Final = Table("partition", "partition", (
     _TOPIC,
     _NUMBER,
@@ -53,7 +64,11 @@ PARTITION: Final = Table("partition", "partition", (
     count("first_segments", "segments that the first round deletes"),
     size("first_bytes", "bytes of the .log files of these segments"),
     count("first_offsets", "offsets of these segments, from the log start on; a compacted log has "
-          "fewer records", null="the log goes as a whole, and its end was not read"),
+          "fewer records", null="the log goes as a whole, and its end is not known"),
+    offset("deleted_first_offset", "first offset that the first round deletes, from the log start "
+           "on", _NOTHING),
+    offset("deleted_last_offset", "last offset that the first round deletes",
+           f"{_NOTHING}, or the log goes as a whole, and its end is not known"),
     size("freed_bytes", "first_bytes less those without --with; negative if --with keeps more",
          null="there is no --with"),
     Column("obstacle", Kind.STRING, "why the oldest segment that stays does so",
@@ -74,6 +89,8 @@ PARTITION: Final = Table("partition", "partition", (
     Column("stamp", Kind.OBJECT, "timestamp that keeps the log, lets a segment go early, or would "
            "keep the log without the clean-shutdown marker",
            null="no timestamp is odd", of=STAMP),
+    Column("early", Kind.OBJECT, "segments that the first round deletes too early, because their "
+           "timestamps are in seconds", null="there is no such segment", of=_EARLY),
     Column("behind", Kind.OBJECT, "the next segment with a timestamp in the future: it keeps the "
            "log once the first such segment is gone", null="there is no such segment", of=_BEHIND),
 ), note="One partition, and what retention deletes of it.",

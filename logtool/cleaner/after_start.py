@@ -67,6 +67,8 @@ class AfterStart:
     """Compacted partitions that an open transaction keeps dirty."""
     future_stamped: tuple[PartitionRetention, ...]
     """Partitions that a timestamp more than a day in the future keeps from retention."""
+    early: tuple[PartitionRetention, ...]
+    """Partitions that lose segments too early, because their timestamps are in seconds."""
 
 
 def after_start(
@@ -88,18 +90,21 @@ def after_start(
         return None
     logs = LiveLogs(paths, static, selection=selection, run=run, flavour=flavour, node=node)
     round_of = RetentionRun(logs, RetentionOptions(start_ms, static=static, with_stamps=False))
-    first, stamped = FirstRound(), []
+    first, stamped, early = FirstRound(), [], []
     for one in round_of:
         if not isinstance(one, UnreadableError):
             first.add(one)
             if _is_future_stamped(one, start_ms):
                 stamped.append(one)
+            if one.early:
+                early.append(one)
     kept = [
         one
         for one in CleanerRun(logs, CleanerOptions(start_ms, static=static, with_contents=False))
         if not isinstance(one, UnreadableError) and one.obstacle is CleaningObstacle.TRANSACTION
     ]
-    return AfterStart(round_of.rounds.first_ms - start_ms, first, tuple(kept), tuple(stamped))
+    delay_ms = round_of.rounds.first_ms - start_ms
+    return AfterStart(delay_ms, first, tuple(kept), tuple(stamped), tuple(early))
 
 
 def given_up(

@@ -154,6 +154,23 @@ class FutureStamped:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedEarly:
+    """A partition that loses segments too early, because their timestamps are in seconds."""
+
+    path: Path
+    segments: int
+    first_offset: int
+    last_offset: int | None
+    """None if the log goes as a whole, and its end is not known."""
+    newest_ms: int
+    """Time that the largest timestamp of these segments means, in ms."""
+    newest: str | None
+    """`newest_ms` in UTC."""
+    age_ms: int
+    """Age of that record at the start, in ms."""
+
+
+@dataclass(frozen=True, slots=True)
 class UncleanablePartition:
     """A compacted partition that the cleaner gives up because of damage."""
 
@@ -177,6 +194,7 @@ class SoonAfterStart:
     """Topic and number of the partition with the oldest of these."""
     kept: Sequence[KeptDirty]
     future_stamped: Sequence[FutureStamped]
+    early: Sequence[DeletedEarly]
     uncleanable: Sequence[UncleanablePartition]
     command: str
     """Command that lists the segments, or the partitions that are not compacted."""

@@ -18,6 +18,7 @@ from logtool.doctor.answers import (
     Answer,
     BrokerState,
     DamageAnswer,
+    DeletedEarly,
     DiskAnswer,
     ExaminedNode,
     FindingGroup,
@@ -193,14 +194,14 @@ def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
     found = run.after_start
     if run.has_too_many_logs:
         command = command_line(run, "retention")
-        yield SoonAfterStart(Gravity.INFO, None, None, None, None, None, (), (), (), command)
+        yield SoonAfterStart(Gravity.INFO, None, None, None, None, None, (), (), (), (), command)
     stays = found and (found.kept or found.future_stamped or run.uncleanable)
     if found is None or not (found.first.segments or stays):
         return
     first = found.first
     command = "retention" if first.segments or found.future_stamped else "cleaner"
     yield SoonAfterStart(
-        state=Gravity.WARNING if run.uncleanable else Gravity.INFO,
+        state=Gravity.WARNING if run.uncleanable or found.early else Gravity.INFO,
         delay_ms=found.delay_ms,
         segments=first.segments,
         bytes=first.bytes,
@@ -213,6 +214,19 @@ def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
             FutureStamped(one.path, one.blocked_at, one.next_ms, one.next)
             for one in found.future_stamped
             if one.blocked_at is not None and one.next_ms is not None
+        ],
+        early=[
+            DeletedEarly(
+                path=one.path,
+                segments=one.early.segments,
+                first_offset=one.early.first_offset,
+                last_offset=one.early.last_offset,
+                newest_ms=one.early.newest_ms,
+                newest=one.early.newest,
+                age_ms=one.early.age_ms,
+            )
+            for one in found.early
+            if one.early is not None
         ],
         uncleanable=[
             UncleanablePartition(one.fault_path, one.fault_position)

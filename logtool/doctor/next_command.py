@@ -28,6 +28,9 @@ _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
 
 _COPY = "data-dir/duplicate-partition"
 """Code of a log dir that was given with a copy of it."""
+_WRONG_TIMES = (
+    "the timestamps that hold back retention or let it delete records early, and their producers"
+)
 _MOST_TOPICS = 8
 """Topics that a command names; it takes all if there are more."""
 
@@ -75,6 +78,9 @@ def next_command(
         return _unread(run, run.unread[0])
     if any(isinstance(one, DiskAnswer) and one.state is Gravity.ERROR for one in given):
         return Next(command_line(run, "stat --level quick --top 10"), "what takes up disk space")
+    soon = next((one for one in given if isinstance(one, SoonAfterStart)), None)
+    if soon and soon.early:
+        return Next(soon.command, _WRONG_TIMES)
     if start and start.state is Gravity.WARNING:
         return _plan(run, "what the next start does, and which damage it does not notice")
     txns = next((one for one in given if isinstance(one, OpenTransactionsAnswer)), None)
@@ -88,9 +94,8 @@ def next_command(
         return Next(txns.command, "old transactions whose coordinators are not here")
     if not run.deep.is_whole:
         return Next(command_line(run, "verify"), "every batch, without a time limit")
-    soon = next((one for one in given if isinstance(one, SoonAfterStart)), None)
     if soon and soon.future_stamped:
-        return Next(soon.command, "the timestamps that hold back retention, and their producers")
+        return Next(soon.command, _WRONG_TIMES)
     verdict = "nothing is wrong so far"
     if others:
         verdict = "nothing is wrong with this broker by itself"

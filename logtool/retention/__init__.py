@@ -6,5 +6,6 @@ rules     the rules of retention over the segments of a log: which goes in which
 segments  the columns of the segments of a log that the rules need
 resting   a fast reader of these columns for a log that was closed in order
 stamp     the batch whose timestamp keeps a segment, or lets it go too early
+early     the segments that go too early, because their timestamps are in seconds
 run       the run over log dirs and partition dirs
 """

@@ -18,7 +18,8 @@ from logtool.log import opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.kafka import KAFKA
 from logtool.metadata.setting_values import SettingValue
-from logtool.retention import rules, settings, stamp
+from logtool.retention import rules, segments, settings, stamp
+from logtool.retention.early import EarlyDeletion, deleted_offsets, early_deletion
 from logtool.retention.logs import LiveLog, LiveLogs
 from logtool.retention.rules import NEVER, DeletionForecast, DeletionRule, Obstacle, Rounds
 from logtool.retention.segments import LogSegments, StampSource
@@ -135,6 +136,8 @@ class PartitionRetention:
     """Assumed start of the broker, in ms."""
     last_clean_ns: int | None = None
     """Modification time up to which a log is not younger than the clean-shutdown marker."""
+    end: int | None = None
+    """Offset behind the last record; None if it is not known, or a segment stays."""
 
     @cached_property
     def listed(self) -> Partition:
@@ -183,11 +186,30 @@ class PartitionRetention:
         None for a log that goes as a whole and whose end is not known. A compacted log has fewer
         records than offsets.
         """
-        log, count = self.log.columns, self.first_segments
-        if not count:
+        if self._deleted is None:
             return 0
-        end = log.base_offset[count] if count < len(log) else log.log_end
-        return None if end is None else max(0, end - log.log_start)
+        first, last = self._deleted
+        return None if last is None else last + 1 - first
+
+    @cached_property
+    def _deleted(self) -> tuple[int, int | None] | None:
+        return deleted_offsets(self.log.columns, range(self.first_segments), self.end)
+
+    @property
+    def deleted_first_offset(self) -> int | None:
+        """Return the first offset that the first round deletes; None for none."""
+        return self._deleted[0] if self._deleted else None
+
+    @property
+    def deleted_last_offset(self) -> int | None:
+        """Return the last offset that the first round deletes; None for none, or if not known."""
+        return self._deleted[1] if self._deleted else None
+
+    @cached_property
+    def early(self) -> EarlyDeletion | None:
+        """The segments that the first round deletes too early; None for none."""
+        limit_ms = self.limits.ms.number
+        return early_deletion(self.log, self.forecast, limit_ms, self.start_ms, self.end)
 
     @property
     def freed_bytes(self) -> int | None:
@@ -329,7 +351,20 @@ class RetentionRun:
             stamp=wrong,
             start_ms=self._options.start_ms,
             last_clean_ns=self._last_clean_ns[root.path],
+            end=self._end(one) if found.first == len(one.log.columns) else None,
         )
+
+    def _end(self, one: LiveLog) -> int | None:
+        """Return the offset behind the last record of a log; None if it is not known.
+
+        UnreadableError.
+        """
+        log, last = one.log, len(one.log.columns) - 1
+        is_late = last in _behind_marker(log, self._last_clean_ns[one.home.log_dir.path])
+        if log.end > log.columns.base_offset[last] and not is_late:
+            return log.end
+        segment = _segment(one, last) if self._options.with_stamps else None
+        return segments.end_of(segment) if segment else None
 
     @cached_property
     def _cleaner_rounds(self) -> Rounds | None:

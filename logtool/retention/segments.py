@@ -159,6 +159,11 @@ def _last_entry(segment: Segment) -> int:
     return int(ENTRY.unpack(data)[0]) if len(data) == ENTRY.size else NO_TIMESTAMP
 
 
+def end_of(segment: Segment) -> int:
+    """Return the offset behind the last batch of a segment before any damage; UnreadableError."""
+    return _recovered(segment)[1]
+
+
 def _recovered(segment: Segment) -> tuple[int, int, int]:
     """Return the largest timestamp, the end and the bytes of a segment that a broker recovers.
 

@@ -37,10 +37,15 @@ def unit_of(timestamp: int, now_ms: int) -> Unit | None:
     return None
 
 
+def meaning_ms(timestamp: int, unit: Unit | None) -> int:
+    """Return the time that a number means in a unit, in ms; a `unit` of None is milliseconds."""
+    times, by = _UNITS[unit] if unit else (1, 1)
+    return timestamp * times // by
+
+
 def meaning(timestamp: int, unit: Unit | None) -> str | None:
     """Return the time in UTC that a number means in a unit; a `unit` of None is milliseconds."""
-    times, by = _UNITS[unit] if unit else (1, 1)
-    return rfc3339(timestamp * times // by)
+    return rfc3339(meaning_ms(timestamp, unit))
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,14 +92,27 @@ def forecast(
     copy: Path, start: int, settings: Mapping[str, str] = ROUNDS
 ) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the forecast of `logtool retention` for each segment in a copy of a log dir."""
+    return {
+        (Path(one["path"]).parent.name, one["base_offset"]): one
+        for one in _objects(copy, start, settings)
+        if one["type"] == "segment"
+    }
+
+
+def early(copy: Path, start: int, settings: Mapping[str, str]) -> dict[str, tuple[int, int | None]]:
+    """Return the first and the last offset that go too early, for each partition dir with such."""
+    return {
+        Path(one["path"]).name: (one["early"]["first_offset"], one["early"]["last_offset"])
+        for one in _objects(copy, start, settings)
+        if one["type"] == "partition" and one["early"]
+    }
+
+
+def _objects(copy: Path, start: int, settings: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the objects that `logtool retention` prints for a copy of a log dir."""
     file = copy.with_name("server.properties")
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     command = [sys.executable, "-m", "logtool", "retention", "-f", "ndjson", "--segments"]
     command += ["--at", str(start), "--broker-config", str(file), str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    objects = [json.loads(line) for line in done.stdout.splitlines()]
-    return {
-        (Path(one["path"]).parent.name, one["base_offset"]): one
-        for one in objects
-        if one["type"] == "segment"
-    }
+    return [json.loads(line) for line in done.stdout.splitlines()]

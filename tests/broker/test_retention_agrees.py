@@ -24,6 +24,7 @@ from broker.rounds import (
     ROUNDS,
     TICK,
     deleted,
+    early,
     fill,
     forecast,
     start_clock,
@@ -122,6 +123,68 @@ def test_the_broker_deletes_each_segment_in_its_round(release: str, log_dirs: li
                 "started-compacted-0": 2, "no-times-0": 1, "no-times-old-0": 2, "zero-times-0": 1,
                 "behind-0": 2, "seconds-0": 3}  # fmt: skip
     assert {name: gone[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_records_in_seconds_are_kept_as_the_command_says(
+    release: str, log_dirs: list[Path]
+) -> None:
+    """The topic is changed before a first round; the interval and the broker's file do not help."""
+    version = runnable(release)
+    home, copy = log_dirs[0], log_dirs[0].with_name("copy")
+    now = time.time_ns() // 1_000_000
+    with Broker(version, [home], QUIET) as broker:
+        format_log_dir(version, [home])
+        broker.start()
+        for name in ("gone", "kept"):
+            _new_topic(broker, version, name, _AGED)
+            fill(broker, name, [now // 1000 + number for number in range(3)])
+        _new_topic(broker, version, "clock", _AGED)
+        fill(broker, "clock", [now] * CLOCK)
+        # This is what the command says: the first round waits, and the topic is changed then.
+        _set(broker, "kept", {"retention.ms": "-1"})
+        broker.stop()
+    start_clock(home)
+    subprocess.run(["cp", "-a", home, copy], check=True)
+    settings = {**ROUNDS, "log.retention.check.interval.ms": "3600000", "log.retention.ms": "-1"}
+    with Broker(version, [home], settings) as broker:
+        broker.start()
+        start = started_ms(broker)
+        wait_for(broker, home, rounds=1, start=start)
+        broker.kill()
+    found = early(copy, start, settings)
+    assert found == {"gone-0": (0, 2)}
+    gone = Counter(name for name, _ in deleted(home))
+    assert (gone["gone-0"], gone["kept-0"]) == (3, 0)
+
+
+def _new_topic(broker: Broker, version: str, name: str, config: Mapping[str, str]) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    size = "internal.segment.bytes" if major(version) >= 4 else "segment.bytes"
+    client = AdminClient({"bootstrap.servers": broker.bootstrap})
+    topic = NewTopic(name, 1, replica_assignment=[[1]], config={size: "1000", **config})
+    for future in client.create_topics([topic]).values():
+        future.result(60)
+
+
+def _set(broker: Broker, topic: str, config: Mapping[str, str]) -> None:
+    from confluent_kafka.admin import (
+        AdminClient,
+        AlterConfigOpType,
+        ConfigEntry,
+        ConfigResource,
+        ResourceType,
+    )
+
+    client = AdminClient({"bootstrap.servers": broker.bootstrap})
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in config.items()
+    ]
+    asked = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    for future in client.incremental_alter_configs([asked]).values():
+        future.result(60)
 
 
 def _create(broker: Broker, version: str) -> None:

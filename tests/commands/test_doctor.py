@@ -153,6 +153,24 @@ def test_a_timestamp_that_keeps_a_log_is_looked_at_next_where_nothing_is_damaged
     assert command_of(result) == f"logtool retention {clean}"
 
 
+def test_records_that_retention_deletes_early_are_a_warning_and_looked_at_next(run, clean):
+    index = min((clean / "small-segments-0").glob("*.timeindex"))
+    written = time.time_ns() // 1_000_000_000 - 3600
+    index.write_bytes(struct.pack(">qi", written, 0))
+    config = clean.parent / "server.properties"
+    config.write_text("log.retention.hours=175200\n")  # nothing else goes
+    found = run("doctor", "-f", "ndjson", "--broker-config", config, clean)
+    (soon,) = found.of_type("after_start")
+    (early,) = soon["early"]
+    assert early["path"] == str(clean / "small-segments-0")
+    assert (early["segments"], early["first_offset"], soon["segments"]) == (1, 0, 1)
+    assert (early["newest_ms"], early["age_ms"] >= 3_600_000) == (written * 1000, True)
+    assert soon["state"] == "warning"
+    assert command_of(found) == f"logtool retention {clean}"
+    assert labels(run("doctor", "--broker-config", config, clean))["retention"] == "WARNING"
+    assert "small-segments-0 goes" in run("plan", "--broker-config", config, clean).stderr
+
+
 def test_a_compacted_log_that_the_cleaner_gives_up_is_named(run, scenario, tmp_path):
     names = ("compacted.keys-0", DIRECTORY)
     home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "home", *names)

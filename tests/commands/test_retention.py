@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import struct
+import sys
 from importlib.resources import files
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from log_dir_damage import new_batch
+from terminal import shown_on
 from verification import set_offsets
 
 from logtool.formats import time_index
@@ -82,6 +84,25 @@ def test_a_planned_change_says_what_it_frees(run, small):
     rows = ndjson(run, "--segments", "--at", at, *of_small(small)).of_type("segment")
     kept = rows[found["first_segments"]]
     assert found["first_offsets"] == kept["base_offset"] == found["blocked_at"]
+    gone = found["deleted_first_offset"], found["deleted_last_offset"]
+    assert gone == (0, kept["base_offset"] - 1)
+    shown = run("retention", "--at", at, "--with", "retention.bytes=20000", *of_small(small))
+    assert f"offsets 0 through {gone[1]} " in shown.stdout
+    assert (before["deleted_first_offset"], before["deleted_last_offset"]) == (None, None)
+
+
+@pytest.mark.parametrize("missing", ["nothing", "checkpoints", "checkpoints and snapshots"])
+def test_a_log_that_goes_as_a_whole_goes_to_its_last_offset(run, small, missing):
+    if missing != "nothing":
+        for path in small.glob("*-checkpoint"):
+            path.unlink()
+    if missing == "checkpoints and snapshots":
+        for path in (small / "small-segments-0").glob("*.snapshot"):
+            path.unlink()
+    found = only(run, "--at", "2030-01-01", *of_small(small))
+    assert (found["first_segments"], found["obstacle"]) == (SEGMENTS, None)
+    assert (found["deleted_first_offset"], found["deleted_last_offset"]) == (0, 899)
+    assert found["first_offsets"] == 900
 
 
 @pytest.mark.parametrize(
@@ -141,6 +162,69 @@ def test_a_future_or_second_scaled_timestamp_is_found_with_its_batch(run, small)
     assert (found["first_segments"], found["stamp"]["unit"]) == (1, "seconds")
 
 
+def set_seconds(home, rows, *, age_ms):
+    """Let segments end in a time in seconds, some time before the last write; return that time."""
+    written = max(stamps(home))
+    for path in sorted(home.glob("*.timeindex"))[:rows]:
+        path.write_bytes(struct.pack(">qi", (written - age_ms) // 1000, 0))
+    return written
+
+
+def test_records_in_seconds_that_go_early_are_a_warning(run, small):
+    at = set_seconds(small / "small-segments-0", 2, age_ms=HOUR)
+    result = ndjson(run, "--segments", "--at", at, *of_small(small))
+    (found,), rows = result.of_type("partition"), result.of_type("segment")
+    early = found["early"]
+    assert (early["segments"], early["bytes"]) == (2, rows[0]["size"] + rows[1]["size"])
+    assert (early["first_offset"], early["last_offset"]) == (0, rows[2]["base_offset"] - 1)
+    assert HOUR <= early["age_ms"] < HOUR + 1000
+    assert early["newest_ms"] == at - early["age_ms"]
+    assert (found["stamp"]["unit"], found["stamp"]["base_offset"]) == ("seconds", 0)
+    shown = run("retention", "--at", at, *of_small(small)).stderr
+    assert "log.initial.task.delay.ms=" in shown
+    assert "--entity-name small-segments --alter --add-config retention.ms=-1" in shown
+
+
+def test_records_that_go_early_are_named_behind_a_segment_that_is_old_enough(run, small):
+    home = small / "small-segments-0"
+    at = set_seconds(home, 2, age_ms=HOUR)
+    old = struct.pack(">qi", (at - 169 * HOUR) // 1000, 0)
+    min(home.glob("*.timeindex")).write_bytes(old)
+    found = only(run, "--at", at, *of_small(small))
+    first = sorted(int(path.stem) for path in home.glob("*.log"))[1:3]
+    assert (found["first_segments"], found["early"]["segments"]) == (2, 1)
+    assert (found["early"]["first_offset"], found["early"]["last_offset"]) == (
+        first[0], first[1] - 1
+    )  # fmt: skip
+    shown = run("retention", "--at", at, *of_small(small)).stderr
+    assert f"offsets {first[0]} through {first[1] - 1} " in shown
+
+
+def test_records_in_seconds_that_are_old_enough_do_not_go_early(run, small):
+    at = set_seconds(small / "small-segments-0", 2, age_ms=169 * HOUR)
+    found = only(run, "--at", at, *of_small(small))
+    assert (found["first_segments"], found["early"]) == (2, None)
+    assert "--add-config" not in run("retention", "--at", at, *of_small(small)).stderr
+
+
+def test_the_log_cleaner_deletes_early_in_a_topic_that_is_compacted_too(run, small):
+    at = set_seconds(small / "small-segments-0", 1, age_ms=HOUR)
+    options = ["--at", at, "--with", "cleanup.policy=compact,delete"]
+    assert only(run, *options, *of_small(small))["early"]["segments"] == 1
+    shown = run("retention", *options, *of_small(small)).stderr
+    assert "log.cleaner.enable=false" in shown
+    assert "log.initial.task.delay.ms=" not in shown
+
+
+def test_on_a_narrow_terminal_the_timestamp_of_each_segment_is_shown(small, child_environment):
+    """It is the reason for which a segment goes or stays."""
+    words = [sys.executable, "-m", "logtool", "retention", "--segments", *map(str, of_small(small))]
+    status, shown = shown_on(80, words, child_environment())
+    titles = shown.split("\n", 1)[0].split()
+    assert (status, {"goes", "stays", "timestamp"} <= set(titles)) == (0, True)
+    assert max(map(len, shown.partition("\n\x1b")[0].splitlines())) <= 80
+
+
 def test_the_next_segment_with_a_future_timestamp_is_named(run, small):
     rows = ndjson(run, "--segments", *of_small(small)).of_type("segment")
     first, second = stamps(small / "small-segments-0")[:2]
@@ -181,6 +265,7 @@ def test_a_log_start_deletes_what_lies_below_it(run, small):
     set_offsets(small / "log-start-offset-checkpoint", {("small-segments", 0): third + 1})
     found = only(run, "--at", at, *of_small(small))
     assert (found["first_segments"], found["first_offsets"]) == (2, 0)
+    assert (found["deleted_first_offset"], found["deleted_last_offset"]) == (None, None)
 
 
 def test_a_killed_broker_recovers_segments_and_finds_the_same_times(run, scenario):
@@ -234,6 +319,7 @@ def test_a_future_timestamp_behind_a_stale_marker_keeps_nothing(run, copy_of, ke
         (1, 1, None) if kept else (0, 0, "future-timestamp")
     )
     assert (one["stamp"]["timestamp"], one["stamp"]["counts"]) == (ahead, not kept)
+    assert one["deleted_last_offset"] == (360 if kept else None)
     assert found.of_type("summary")[0]["next"] == ([explain] if kept else [])
     assert (explain in run("retention", log.parent).stderr) is kept
     codes = {one["code"] for one in run("verify", "-f", "ndjson", home).of_type("finding")}

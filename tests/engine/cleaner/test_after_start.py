@@ -1,5 +1,7 @@
 """The sums of what retention deletes, and what stays dirty, soon after a start."""
 
+import struct
+
 import pytest
 from verification import batches, logs, small_log_dir
 
@@ -87,6 +89,16 @@ def test_a_timestamp_more_than_a_day_ahead_keeps_a_log_from_retention(small):
     assert one.next_ms > largest
     assert found(small, start_ms=largest - DAY_MS // 2).future_stamped == ()
     assert found(small).future_stamped == ()
+
+
+def test_a_timestamp_in_seconds_lets_a_log_go_early(small):
+    largest = max(int(batches(log).max_timestamp.max()) for log in logs(small / PLAIN))
+    for log in logs(small / PLAIN):
+        log.with_suffix(".timeindex").write_bytes(struct.pack(">qi", largest // 1000, 0))
+    (one,) = found(small, start_ms=largest + DAY_MS).early
+    assert (one.path.name, one.early.segments) == (PLAIN, len(logs(small / PLAIN)))
+    assert one.early.newest_ms == largest // 1000 * 1000
+    assert found(small, start_ms=largest + 8 * DAY_MS).early == ()
 
 
 def given_up_in(log_dir, *names):
