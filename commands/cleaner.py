@@ -93,7 +93,9 @@ def cleaner(
       open-transaction       a transaction is open: nothing at or behind its first offset is cleaned
       high-watermark         records are above the high watermark, which is that of the checkpoint
                              until the broker hears from the other replicas
-      min-lag                segments are younger than min.compaction.lag.ms
+      min-lag                a segment is younger than min.compaction.lag.ms: it is not cleaned,
+                             nor is any segment behind it. stamp is its timestamp if that is in the
+                             future
       damaged-batch          the cleaner stops at a batch without a possible size or magic byte, or
                              at records that it cannot read, and does not try again until the next
                              start. It does not compare CRCs: a batch with a wrong CRC whose records

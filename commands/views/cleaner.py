@@ -11,17 +11,24 @@ from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
+from logtool.commands.views import wrong_timestamps
 from logtool.commands.views.cleaner_tables import DOCUMENT, PARTITION, TOTAL
+from logtool.commands.views.findings import to_repair
 from logtool.exits import Exit
+from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
+from logtool.log.selection import Selection
 from logtool.metadata.setting_values import SettingValue
 from logtool.retention import settings as retention_settings
 from logtool.retention.logs import LiveLogs
+from logtool.running.remedies import Remedies
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 from logtool.times import rfc3339
 
 SCHEMA = DOCUMENT.schema
+_IN_ORDER = (CleaningObstacle.ACTIVE, CleaningObstacle.EMPTY, CleaningObstacle.RATIO)
+"""Obstacles of a partition that has nothing to clean yet, or too little."""
 _MOST = 10
 """Partitions of one kind that are described after the table."""
 
@@ -78,6 +85,8 @@ class CleanerTotal:
     bytes: int = 0
     cleaned: int = 0
     cleanable_bytes: int = 0
+    in_order: int = 0
+    kept: int = 0
     bytes_before: int | None = None
     bytes_after: int | None = None
     obstacles: Counter[str] = field(default_factory=Counter)
@@ -99,6 +108,10 @@ class CleanerPrinter(Printer[PartitionCleaning]):
         self._notes: list[str] = []
         self._note_count = 0
         self._due = 0
+        given = report.inputs
+        self._remedies = Remedies(
+            given.paths if given else (), given.selection if given else Selection()
+        )
 
     def show(self, item: PartitionCleaning) -> None:
         """Print one partition."""
@@ -116,6 +129,13 @@ class CleanerPrinter(Printer[PartitionCleaning]):
                 total.bytes_after = (total.bytes_after or 0) + item.sizes.bytes_after
         else:
             total.obstacles[str(item.obstacle)] += 1
+            total.in_order += item.obstacle in _IN_ORDER
+            total.kept += item.obstacle not in _IN_ORDER
+        if item.is_repairable:
+            name, number = item.directory.topic, item.directory.partition
+            # A copy mends all damage that stops the cleaner alike.
+            finding = Finding("batch/crc", "", path=item.fault_path, topic=name, partition=number)
+            self._remedies.add(finding)
         self._due += item.horizons_due or 0
         for note in _notes(item):
             self._note_count += 1
@@ -128,6 +148,9 @@ class CleanerPrinter(Printer[PartitionCleaning]):
         self._report.summary.partitions += self._job.not_compacted
         self._total.settings = self._job.broker_settings
         self._total.topics_known = self._job.knows_topics
+        for one in self._remedies.counts():
+            if one.command:
+                self._report.summary.next.setdefault(one.command)
         self._report.item(TOTAL.row(self._total))
 
     def last_lines(self) -> Iterator[Line]:
@@ -140,10 +163,9 @@ class CleanerPrinter(Printer[PartitionCleaning]):
             yield f"and {self._note_count - len(self._notes)} more, see --json", "warning"
         if total.obstacles["active-segment"]:
             yield (
-                "an active segment is never cleaned. It ends at an append, once segment.ms or "
-                "max.compaction.lag.ms is over, or where segment.bytes is reached: the next record "
-                "ends a segment that ends 'at next append'. Smaller values end the others earlier; "
-                "--with segment.ms=3600000 shows when",
+                "an active segment is never cleaned. It ends at the first append after the time in "
+                "'until' (segment.ms or max.compaction.lag.ms), or where segment.bytes is reached. "
+                "Smaller values end it earlier; --with segment.ms=3600000 shows when",
                 None,
             )
         if not total.topics_known:
@@ -151,16 +173,33 @@ class CleanerPrinter(Printer[PartitionCleaning]):
         if not total.partitions:
             yield "no partition is compacted", None
             return
-        what = text.count(total.partitions, "compacted partition")
-        line = f"the cleaner cleans {total.cleaned} of {what}"
-        if total.cleaned:
-            line += f" ({text.size(total.cleanable_bytes)} cleanable)"
+        for one in self._remedies.counts():
+            if one.command:
+                yield to_repair(one.findings, one.remedy, one.command, noun="partition") + ":", None
+                yield f"  {one.command}", None
+        yield self._sum(), None
+
+    def _sum(self) -> str:
+        """Return how many partitions are cleaned, have nothing to clean yet, and are kept."""
+        total = self._total
+        effects = [f"{text.size(total.cleanable_bytes)} cleanable"] if total.cleaned else []
         if total.bytes_before is not None and total.bytes_after is not None:
             left = f"about {text.size(total.bytes_after)} of {text.size(total.bytes_before)}"
-            line += f", leaves {left}"
+            effects.append(f"leaves {left}")
         if self._due:
-            line += f", and deletes what is due in {text.count(self._due, 'batch', 'batches')}"
-        yield line, None
+            batches = text.count(self._due, "batch", "batches")
+            effects.append(f"deletes what is due in {batches}")
+        parts = [f"{total.cleaned:,} cleaned now" + (f" ({'; '.join(effects)})" if effects else "")]
+        if total.in_order:
+            parts.append(f"{total.in_order:,} with nothing or too little to clean yet")
+        if total.kept:
+            why = ", ".join(
+                f"{name} {number:,}"
+                for name, number in sorted(total.obstacles.items())
+                if name not in _IN_ORDER
+            )
+            parts.append(f"{total.kept:,} kept from cleaning ({why})")
+        return f"{text.count(total.partitions, 'compacted partition')}: {', '.join(parts)}"
 
 
 def _notes(item: PartitionCleaning) -> Iterator[str]:
@@ -168,10 +207,19 @@ def _notes(item: PartitionCleaning) -> Iterator[str]:
     if item.transaction is not None and item.obstacle == "open-transaction":
         first, producer = item.transaction.first_offset, item.transaction.producer_id
         yield f"the transaction of producer {producer} is open from offset {first}"
+    if item.stamp is not None:
+        line = wrong_timestamps.described(item.stamp)
+        yield (
+            f"{line}; until {_minute(item.due) or 'after 9999'} the cleaner cleans neither this "
+            "segment nor those behind it, unless min.compaction.lag.ms is set to 0"
+        )
     if item.fault_path is not None:
         line = f"{item.fault_path.name}: byte {item.fault_position}: {item.fault}"
         if item.obstacle is CleaningObstacle.DAMAGE:
-            line += "; the cleaner gives the partition up there after each start of the broker"
+            line += (
+                "; the cleaner reads also the segments that are clean, and gives the partition up "
+                "there after each start of the broker"
+            )
         yield line
     if item.future_copy is not None:
         yield f"future copy {item.future_copy}"
@@ -184,27 +232,37 @@ def _notes(item: PartitionCleaning) -> Iterator[str]:
 
 def _layout(at_ms: int, *, sizes: bool) -> Callable[[Object], Columns | None]:
     rows = [one for one in _PARTITION if sizes or one.title != "left"]
-    rows.append(TableColumn("segment ends", lambda obj: _ends(obj, at_ms)))
+    rows.append(TableColumn("until", lambda obj: _until(obj, at_ms)))
     rows.append(TableColumn("or after", _room))
     titles = "partition", "dirty", "cleaned", "left", "obstacle"
-    kept = keep(rows, *titles, where_said=("segment ends",))
+    # With the sizes there is no room for the time; the notes have that of a wrong timestamp.
+    kept = keep(rows, *titles, where_said=() if sizes else ("until",))
     return lambda obj: kept if obj["type"] == "partition" else None
 
 
 def _obstacle(obj: Object) -> str:
+    """Return the obstacle, with the segment that is too young."""
+    if obj["obstacle"] == CleaningObstacle.MIN_LAG:
+        return f"{obj['obstacle']} at {obj['first_uncleanable_offset']}"
     return str(obj["obstacle"] or "")
 
 
-def _due(obj: Object) -> str:
-    return "" if obj["due"] is None else str(obj["due"])[:16].replace("T", " ")
+def _until(obj: Object, at_ms: int) -> str:
+    """Return the time at which an obstacle ends by age, to the minute in UTC.
 
-
-def _ends(obj: Object, at_ms: int) -> str:
-    """Return when an append begins another segment, by the age of the active one."""
-    if obj["roll"] is None or obj["roll"]["after_ms"] is None:
+    An active segment ends at the first append after its time.
+    """
+    roll = obj["roll"]
+    if roll is not None and roll["after_ms"] is not None and roll["after_ms"] <= at_ms:
+        return "next append"
+    key, holder = ("due", obj) if roll is None else ("after", roll)
+    if holder[f"{key}_ms"] is None:
         return ""
-    left_s = (obj["roll"]["after_ms"] - at_ms) / 1000
-    return f"in {text.duration(left_s)}" if left_s > 0 else "at next append"
+    return _minute(holder[key]) or "after 9999"
+
+
+def _minute(time: str | None) -> str:
+    return "" if time is None else time[:16].replace("T", " ")
 
 
 def _room(obj: Object) -> str:
@@ -228,5 +286,4 @@ _PARTITION: Sequence[TableColumn] = (
     TableColumn("cleaned", lambda obj: "yes" if obj["is_cleaned"] else "no"),
     TableColumn("left", _left),
     TableColumn("obstacle", _obstacle),
-    TableColumn("until", _due),
 )

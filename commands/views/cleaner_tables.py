@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.commands.views.retention_tables import SETTING
+from logtool.commands.views.retention_tables import SETTING, STAMP
 from logtool.schemas.columns import Column, Kind, Table, count, offset, size, timed
 from logtool.schemas.document import Document
 
@@ -80,6 +80,9 @@ PARTITION: Final = Table("partition", "partition", (
            null="--sizes was not given, the log is not cleaned, or a record cannot be read"),
     Column("roll", Kind.OBJECT, "when the active segment ends, which can be cleaned then", of=_ROLL,
            null="it is not the active segment that keeps the partition from being cleaned"),
+    Column("stamp", Kind.OBJECT, "timestamp in the future that makes a segment younger than "
+           "min.compaction.lag.ms", null="the obstacle is not min-lag, or the timestamp is not in "
+           "the future", of=STAMP),
     Column("settings", Kind.OBJECT, "the settings of the topic that count", of=SETTING, many=True),
 ), note="One compacted partition, and what the log cleaner does with it.",
     type="partition", made_from="logtool.cleaner.run:PartitionCleaning")  # fmt: skip
@@ -88,6 +91,9 @@ TOTAL: Final = Table("total", "run", (
     size("bytes", "bytes of their .log files"),
     count("cleaned", "partitions that are cleaned"),
     size("cleanable_bytes", "cleanable bytes of these"),
+    count("in_order", "partitions with nothing to clean yet, or too little: those with the "
+          "obstacles active-segment, empty and dirty-ratio"),
+    count("kept", "partitions that another obstacle keeps from being cleaned"),
     size("bytes_before", "bytes of the segments that were measured", null=_NOT_MEASURED),
     size("bytes_after", "bytes that are left of these, about", null=_NOT_MEASURED),
     Column("obstacles", Kind.COUNTS, "partitions that are not cleaned, by obstacle"),

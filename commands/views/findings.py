@@ -219,9 +219,12 @@ _HOW = {
 """Words behind the number of findings that a remedy repairs."""
 
 
-def to_repair(findings: int, remedy: str, command: str | None) -> str:
-    """Return how findings are repaired, in words; its command follows, if there is one."""
-    counted = text.count(findings, "finding")
+def to_repair(findings: int, remedy: str, command: str | None, *, noun: str = "finding") -> str:
+    """Return how findings are repaired, in words; its command follows, if there is one.
+
+    `noun` is another word for a finding.
+    """
+    counted = text.count(findings, noun)
     if remedy == Remedy.BROKER:
         return f"The next start of the broker repairs {counted}"
     if remedy == Remedy.LOSS and command and " --fill-from " in command:

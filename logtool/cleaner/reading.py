@@ -51,6 +51,8 @@ class CleaningFault:
     position: int
     message: str
     is_overflow: bool = False
+    is_damage: bool = False
+    """True if the bytes differ from those that a broker wrote: a sound copy has others."""
 
 
 @dataclass(slots=True)
@@ -123,21 +125,24 @@ def _damaged(
         size = entry_size(head) or 0
         is_whole = 0 < size <= min(end - position, LARGEST_BUFFERED_BATCH)
         if not is_whole or head[16] > MAGIC or (head[16] == MAGIC and size < HEADER_SIZE):
-            found.fault = CleaningFault(path, damage.position, damage.message)
+            found.fault = CleaningFault(path, damage.position, damage.message, is_damage=True)
             return
         chunk = records.one_batch(memoryview(source.read(position, size)), position)
         _count(chunk.table, found, now_ms)
-        _decode(path, chunk, found)
+        _decode(path, chunk, found, is_damage=True)
         if found.fault:
             return
         position += size
 
 
-def _decode(path: Path, chunk: Chunk, found: CleaningContents) -> None:
-    """Decode records; count those without a key if that is asked for."""
+def _decode(path: Path, chunk: Chunk, found: CleaningContents, *, is_damage: bool = False) -> None:
+    """Decode records; count those without a key if that is asked for.
+
+    `is_damage` says that the CRC of the batch is wrong.
+    """
     for one in records.records(chunk):
         if isinstance(one, Unread):
-            found.fault = CleaningFault(path, one.position, one.reason)
+            found.fault = CleaningFault(path, one.position, one.reason, is_damage=is_damage)
             return
         if found.without_key is not None:
             is_data = ~one.of_batches(one.batches.is_control)
@@ -164,7 +169,7 @@ def first_batches(partition: Partition, rows: range, none: int) -> tuple[int, Cl
             continue
         length = int.from_bytes(head[8:12], "big", signed=True)
         if length + LOG_OVERHEAD < MIN_ENTRY_SIZE:
-            return found, CleaningFault(log.path, 0, f"batch length {length}")
+            return found, CleaningFault(log.path, 0, f"batch length {length}", is_damage=True)
         if length + LOG_OVERHEAD > size:
             continue  # No whole batch: for the broker the segment has none.
         stamp = int(records.one_batch(memoryview(head)).table.max_timestamp[0])

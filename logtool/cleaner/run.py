@@ -26,10 +26,11 @@ from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.setting_values import SettingValue
-from logtool.retention import settings
+from logtool.retention import settings, stamp
 from logtool.retention.logs import ROWS, LiveLog, LiveLogs
-from logtool.retention.segments import LogSegments
+from logtool.retention.segments import LogSegments, StampSource
 from logtool.retention.settings import RetentionSettings
+from logtool.retention.stamp import WrongTimestamp
 from logtool.times import rfc3339
 
 _CLEANED = FileKind.CLEANER_CHECKPOINT
@@ -80,6 +81,8 @@ class PartitionCleaning:
     """None if they were not asked for, or the log is not cleaned."""
     roll: SegmentRoll | None = None
     """When the active segment ends; None unless it is the obstacle."""
+    stamp: WrongTimestamp | None = None
+    """The timestamp in the future that makes a segment too young; None for none."""
 
     @property
     def settings(self) -> tuple[SettingValue, ...]:
@@ -144,6 +147,13 @@ class PartitionCleaning:
     def fault_position(self) -> int | None:
         """Return the byte at which the cleaning stops; None for none."""
         return self._fault.position if self._fault else None
+
+    @property
+    def is_repairable(self) -> bool:
+        """Return whether a sound copy of the log mends what stops the cleaning."""
+        return self.obstacle is CleaningObstacle.DAMAGE and bool(
+            self._fault and self._fault.is_damage
+        )
 
     @property
     def fault(self) -> str | None:
@@ -257,7 +267,9 @@ class CleanerRun:
                     with_records=self._options.with_records,
                 )
                 why = contents.obstacle
-            roll = measured = None
+            roll = measured = wrong = None
+            if why is CleaningObstacle.MIN_LAG and stops is None:
+                wrong = self._stamp(one, found)
             if why is CleaningObstacle.ACTIVE and stops is None:
                 roll = of_active_segment(one.listed, self._settings, columns.size[-1])
             if why is None and stops is None and self._options.with_sizes:
@@ -281,7 +293,21 @@ class CleanerRun:
             future_copy=self._future_copies.get(one.key),
             sizes=measured,
             roll=roll,
+            stamp=wrong,
         )
+
+    def _stamp(self, one: LiveLog, found: Extent) -> WrongTimestamp | None:
+        """Return the timestamp in the future that makes a segment too young; None for none.
+
+        UnreadableError.
+        """
+        row, now = found.lag_row, self._options.now_ms
+        if row is None or not self._options.with_contents:
+            return None
+        largest, source = one.log.columns.timestamp[row], one.log.sources[row]
+        if largest <= now or source is StampSource.MTIME:
+            return None
+        return stamp.find(one.listed.segments[row], largest, now)
 
     def _stops(self, one: LiveLog) -> CleaningObstacle | None:
         """Return the reason that no rule about the log can change; None without one."""

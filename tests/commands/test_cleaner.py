@@ -1,10 +1,15 @@
 """The output of `cleaner` for a log dir of a real broker, and for changed copies of it."""
 
 import json
+import shlex
+import shutil
+import sys
 from importlib.resources import files
 
 import pytest
+from crc32c import crc32c
 from jsonschema import Draft202012Validator
+from terminal import shown_on
 from verification import batches, small_log_dir
 
 from logtool.formats import offset_checkpoint, producer_snapshot, record_batch
@@ -145,6 +150,49 @@ def test_settings_decide_and_say_from_where_they_come(run, small, tmp_path):
     young = by_name(run, *half, *lag, small)[KEYS]
     assert (young["obstacle"], young["first_uncleanable_offset"]) == ("min-lag", 0)
     assert young["due_ms"] > 900_000_000_000
+    assert young["stamp"] is None
+
+
+def test_the_batch_that_keeps_segments_from_being_old_enough_is_named(run, small):
+    set_row(small, KEYS, 276)
+    log = small / KEYS / "00000000000000000276.log"
+    table = batches(log)
+    ahead = int(table.max_timestamp.max())
+    row = int(table.max_timestamp.argmax())
+    words = ["--topic", "compacted.keys", "--with", "min.compaction.lag.ms=60000", "--at"]
+    (one,) = run("cleaner", "-f", "ndjson", *words, ahead - 1000, small).of_type("partition")
+    assert (one["obstacle"], one["first_uncleanable_offset"]) == ("min-lag", 276)
+    assert one["due_ms"] == ahead + 60_000
+    stamp = one["stamp"]
+    assert (stamp["base_offset"], stamp["timestamp"]) == (276, ahead)
+    assert stamp["first_offset"] == int(table.base_offset[row])
+    assert stamp["last_offset"] == int(table.last_offset[row])
+    (one,) = run("cleaner", "-f", "ndjson", *words, ahead + 1000, small).of_type("partition")
+    assert (one["obstacle"], one["stamp"]) == ("min-lag", None)
+
+
+def test_on_a_narrow_terminal_the_end_of_each_obstacle_is_shown(run, small, child_environment):
+    set_row(small, KEYS, None)
+    lag = ["--at", AT, "--with", "min.compaction.lag.ms=900000000000"]
+    words = [sys.executable, "-m", "logtool", "cleaner", *lag, str(small)]
+    status, shown = shown_on(80, words, child_environment())
+    titles, _, *rows = shown.splitlines()
+    until = {row.split()[0]: row[titles.index("until") :].split(" ")[0] for row in rows[:2]}
+    found = by_name(run, *lag[2:], small)
+    assert (status, found[KEYS]["obstacle"]) == (0, "min-lag")
+    assert until == {KEYS: found[KEYS]["due"][:10], TX: "next"}  # the time of TX has passed
+
+
+def test_partitions_with_nothing_to_clean_yet_are_not_kept_from_cleaning(run, small):
+    (total,) = ndjson(run, small).of_type("total")
+    assert (total["cleaned"], total["in_order"], total["kept"]) == (0, 2, 0)
+    set_row(small, KEYS, None)
+    (total,) = ndjson(run, small).of_type("total")
+    assert (total["cleaned"], total["in_order"], total["kept"]) == (1, 1, 0)
+    lag = ["--with", "min.compaction.lag.ms=900000000000"]
+    (total,) = ndjson(run, *lag, small).of_type("total")
+    assert (total["cleaned"], total["in_order"], total["kept"]) == (0, 1, 1)
+    assert total["obstacles"] == {"active-segment": 1, "min-lag": 1}
 
 
 def test_a_future_copy_and_a_checkpoint_that_cannot_be_read_stop_the_cleaner(run, small, tmp_path):
@@ -177,6 +225,37 @@ def test_a_batch_without_a_size_stops_the_cleaning_and_a_wrong_crc_does_not(run,
     assert one["obstacle"] == "damaged-batch"
     assert (one["fault_path"], one["fault_position"]) == (str(log), second)
     assert (one["is_cleaned"], one["checkpoint_after"]) == (False, 0)
+
+
+def test_damage_that_stops_the_cleaning_has_the_command_that_repairs_it(run, small, tmp_path):
+    set_row(small, KEYS, None)
+    copy = shutil.copytree(small, tmp_path / "copy")
+    assert ndjson(run, small).of_type("summary")[0]["next"] == []
+    log = small / KEYS / "00000000000000000276.log"
+    data = bytearray(log.read_bytes())
+    data[8:12] = bytes(4)
+    log.write_bytes(data)
+    (command,) = ndjson(run, small).of_type("summary")[0]["next"]
+    assert command == f"logtool recover --fill-from COPY {small / KEYS}"
+    assert f"  {command}\n" in run("cleaner", small).stderr
+    words = [str(copy) if one == "COPY" else one for one in shlex.split(command)[1:]]
+    assert run(*words, "--apply").status == 0
+    assert by_name(run, small)[KEYS]["is_cleaned"]
+
+
+def test_records_that_no_copy_has_otherwise_have_no_command(run, small):
+    """The CRC holds: the broker wrote the batch like this, and every replica has it."""
+    set_row(small, KEYS, None)
+    log = small / KEYS / "00000000000000000276.log"
+    data = bytearray(log.read_bytes())
+    end = int.from_bytes(data[8:12], "big") + 12
+    data[HEADER_SIZE] ^= 2  # the length of the first record
+    data[17:21] = crc32c(bytes(data[21:end])).to_bytes(4)
+    log.write_bytes(data)
+    found = ndjson(run, "--records", small)
+    (one,) = (each for each in found.of_type("partition") if each["topic"] == "compacted.keys")
+    assert (one["obstacle"], one["fault_position"]) == ("damaged-batch", 0)
+    assert found.of_type("summary")[0]["next"] == []
 
 
 @pytest.mark.parametrize("options", [[], ["--records"], ["--sizes"]])

@@ -27,9 +27,9 @@ IMPOSSIBLE = {
     "time-index/wrong-offset",
 }
 COMMANDS = {
-    "checkpoint", "cluster", "diff", "dirs", "verify", "dump", "dump-index", "explain", "groups",
-    "metadata", "plan", "quorum", "rebuild-index", "recover", "remote", "salvage", "txns",
-    "undelete", "undo", "watermark",
+    "checkpoint", "cleaner", "cluster", "diff", "dirs", "verify", "dump", "dump-index", "explain",
+    "groups", "metadata", "plan", "quorum", "rebuild-index", "recover", "remote", "retention",
+    "salvage", "txns", "undelete", "undo", "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]
