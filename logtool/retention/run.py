@@ -351,7 +351,7 @@ class RetentionRun:
             stamp=wrong,
             start_ms=self._options.start_ms,
             last_clean_ns=self._last_clean_ns[root.path],
-            end=self._end(one) if found.first == len(one.log.columns) else None,
+            end=self._end(one) if found.first == len(one.log.columns) > 0 else None,
         )
 
     def _end(self, one: LiveLog) -> int | None:

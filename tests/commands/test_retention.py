@@ -333,3 +333,11 @@ def test_a_copy_without_times_has_no_stale_marker(run, copy_of):
         os.utime(path)
     (one,) = run("retention", "-f", "ndjson", home / "codec-none-0").of_type("partition")
     assert one["after_marker"] == 0
+
+
+def test_a_partition_dir_without_a_log_loses_nothing(run, small):
+    for path in (small / "small-segments-0").glob("*.log"):
+        path.unlink()
+    found = only(run, "--at", "2030-01-01", *of_small(small))
+    assert (found["segments"], found["first_segments"]) == (0, 0)
+    assert (found["deleted_first_offset"], found["early"]) == (None, None)
