@@ -80,19 +80,29 @@ def txns(
     for each open transaction. A transaction in that state never counts as hanging: the coordinator
     ends it after its timeout, or as its PREPARE state requires, unless a partition leader refuses
     the marker. If the state is not there, or its log has lost its end, the answer for an old
-    transaction is not known. Below the partitions, the command lists the transactional ids with an
-    unfinished transaction, and in how many partitions this transaction is open, committed, aborted,
-    or still without records, which is legal. A follower's copy may be behind, and a coordinator of
-    Kafka 4.3 may record a transaction as complete before the marker is in the log.
+    transaction is not known. It is known where the transaction has a newer producer epoch than the
+    state, and no other replica of the log exists, or all of them are in PATH: then it hangs. With
+    --all, a state that is older than the log says so.
+
+    Below the partitions, the command lists the transactional ids with an unfinished transaction,
+    and in how many partitions this transaction is open, committed, aborted, or still without
+    records, which is legal. A follower's copy may be behind, and a coordinator of Kafka 4.3 may
+    record a transaction as complete before the marker is in the log.
 
     Abort commands:
 
     For each hanging transaction the command prints the Kafka command that aborts it; its records
     are then lost to read_committed consumers. If the coordinator has committed the last transaction
     of the producer, a marker before the hanging transaction shows whether it began after that
-    commit: nothing that was committed is lost then. If no marker shows that, and for each other
-    open transaction without a known coordinator, it prints the command that asks a running cluster
-    which transactions hang.
+    commit: nothing that was committed is lost then. Where the log of the coordinator has lost its
+    end at a clean stop, the batches of the producer must account for every lost entry: else a lost
+    entry may have committed the transaction. If nothing shows that, and for each other open
+    transaction without a known coordinator, it prints the commands that ask a running cluster
+    which transactions hang, and what the coordinator knows.
+
+    A coordinator that has lost its newest state hands out the same producer epochs again. Abort a
+    transaction that hangs for this reason before its application starts: the line below it says
+    what the start does.
 
     AutoMQ:
 

@@ -39,30 +39,40 @@ _PRODUCER_TABLE = columns(
     "producer_id", "producer_epoch", "last_sequence", "last_offset", "last_timestamp",
     "coordinator_epoch", "transaction_first_offset",
 )  # fmt: skip
+_MORE = "more"
+"""Type of a line for people below the transactions of a partition."""
+_EPOCH = Shown("epoch", lambda obj: obj["producer_epoch"])
 _WHAT_TO_DO = (
     Shown("what_to_do", lambda obj: obj["advice"] or _by_command(obj)),
     below("command", lambda obj: None if obj["advice"] else obj["abort"] or obj["ask"]),
 )
 _TRANSACTION_TABLE = keep((
-    *columns("state", "producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
+    *columns("state", "producer_id"),
+    _EPOCH,
+    *columns("first_offset", "last_offset", "started"),
     Shown("age", lambda obj: _age(obj["age_ms"])),
     *_WHAT_TO_DO,
-), "state", "producer_id", "first_offset", "age")  # fmt: skip
+), "state", "producer_id", "epoch", "first_offset", "age")  # fmt: skip
 _JOINED_TABLE = keep((
     *columns("state"),
     Shown("transactional_id", lambda obj: _said(obj, "transactional_id")),
+    *columns("producer_id"),
+    _EPOCH,
+    *columns("first_offset"),
     Shown("coordinator", lambda obj: _said(obj, "state") or _said(obj, "relation")),
-    *columns("producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
+    *columns("last_offset", "started"),
     Shown("age", lambda obj: _age(obj["age_ms"])),
     *_WHAT_TO_DO,
-), "state", "transactional_id", "producer_id", "first_offset", "what_to_do")  # fmt: skip
-"""Columns of an open transaction that was compared with its coordinators."""
+), "state", "transactional_id", "producer_id", "epoch", "what_to_do")  # fmt: skip
+"""Columns of an open transaction that was compared with its coordinators. The first offset gives
+way to a long text: the heading has that of the oldest transaction, and the command to abort one."""
 _COORDINATOR_TABLE = keep((
-    *columns("transactional_id", "state", "producer_id", "producer_epoch"),
+    *columns("transactional_id", "state", "producer_id"),
+    _EPOCH,
     Shown("age", lambda obj: _age(obj["age_ms"])),
     *columns("open", "committed", "aborted", "nothing", "not_here"),
-    Shown("what_to_do", lambda obj: obj["advice"]),
-), "transactional_id", "state", "producer_id", "what_to_do")  # fmt: skip
+    Shown("what_to_do", lambda obj: obj["contradiction"] or obj["advice"]),
+), "transactional_id", "state", "producer_id", "epoch", "what_to_do")  # fmt: skip
 
 
 def run(
@@ -114,6 +124,8 @@ def make(settings: OutputSettings) -> View:
             return _heading(obj)
         if kind == "finding":
             return _finding(obj, settings)
+        if kind == _MORE:
+            return f"  {text.escape(obj['line'])}"
         if kind == "transaction":
             return _TRANSACTION_TABLE if obj["coordinator"] is None else _JOINED_TABLE
         return {"producer": _PRODUCER_TABLE, "coordinator": _COORDINATOR_TABLE}.get(kind)
@@ -204,8 +216,13 @@ class TransactionPrinter(Printer[PartitionTransactions]):
             return
         yield DOCUMENT.row(audited)
         yield from findings
+        more: list[str] = []
         for transaction in transactions:
-            yield TRANSACTION.row(PrintedTransaction(audited, transaction, self._moment))
+            row = TRANSACTION.row(PrintedTransaction(audited, transaction, self._moment))
+            more += _more(row)
+            yield row
+        if self._in_table:
+            yield from ({"type": _MORE, "line": line} for line in dict.fromkeys(more))
         for producer_id, producer in producers.items():
             yield PRODUCER.row(PrintedProducer(audited, producer_id, producer))
 
@@ -240,6 +257,12 @@ class TransactionPrinter(Printer[PartitionTransactions]):
         complete = self._summary.complete
         style = "good" if complete and not (hanging or findings) else "warning"
         yield text.state(self._summary) + ", ".join(parts), style
+
+
+def _more(row: Object) -> Iterator[str]:
+    """Yield the lines below the row of a transaction; a finding has the reason of a hanging one."""
+    lines = row["reason"] if row["state"] == "unknown" else None, row["describe"]
+    yield from filter(None, (*lines, row["after_restart"]))
 
 
 def _is_transactional(producer: Producer) -> bool:

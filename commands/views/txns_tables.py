@@ -89,10 +89,12 @@ _ACCOUNT = Table("account", "open transaction that was looked up in __transactio
     offset("after_marker", "offset of a marker before the transaction that is not older than the "
            "last update of the entry, so that the transaction began after that of the entry",
            "no marker shows that", "account.after_marker"),
-    Column("may_be_committed", Kind.BOOL, "whether the entry is CompleteCommit, and no marker "
-           "shows that the transaction began after that commit, so that an abort may lose "
-           "committed records",
+    Column("may_be_committed", Kind.BOOL, "whether an abort may lose committed records: the entry "
+           "is CompleteCommit, and no marker shows that the transaction began after that commit; "
+           "or is_older is true, and a lost entry may have committed the transaction",
            value="account.may_be_committed"),
+    Column("is_older", Kind.BOOL, "whether the entry has an older epoch than the transaction, so "
+           "that newer entries are lost, or not here", value="account.is_older"),
 ), note="An open transaction according to the entries of __transaction_state.",
     made_from="logtool.txns.objects:PrintedAccount")  # fmt: skip
 TRANSACTION: Final = Table("transaction", "transaction in a partition", (
@@ -124,6 +126,14 @@ TRANSACTION: Final = Table("transaction", "transaction in a partition", (
            "hangs",
            null="the transaction has ended, abort has its command, its coordinator will end it, "
            "or no such command is known"),
+    Column("describe", Kind.STRING, "command line that shows the transactional id at its "
+           "coordinator in a running cluster",
+           null="ask is null, or the transactional id is not known", ways=JSON),
+    Column("reason", Kind.STRING, "why the transaction hangs; if its state is unknown, what is "
+           "missing to know it", null="the state is another one", ways=JSON),
+    Column("after_restart", Kind.STRING, "what a start of the application does while the "
+           "transaction hangs",
+           null="the coordinator does not hand out an epoch that the transaction has", ways=JSON),
     Column("advice", Kind.STRING, "how the transaction ends by itself",
            null="the transaction has ended, or it is not known that a coordinator will end it"),
     Column("coordinator", Kind.OBJECT, "entry of the coordinator in __transaction_state",
@@ -159,6 +169,12 @@ COORDINATOR: Final = Table("coordinator", "transactional id", (
     Column("transaction_version", Kind.INT16, "transaction version of the client; from 2 on each "
            "transaction has an epoch of its own",
            value="joined.entry.transaction_version"),
+    Column("log_epoch", Kind.INT16, "newest epoch of the producer in the partitions that were "
+           "read: newer entries are lost, or not here", null="it is not newer than that of the "
+           "entry", ways=JSON),
+    Column("log_epoch_in", Kind.STRING, "partition with log_epoch, as topic-partition",
+           null="log_epoch is null", ways=JSON),
+    Column("contradiction", Kind.STRING, "log_epoch in words", null="log_epoch is null", ways=JSON),
     count("open", "partitions in which the transaction is open", "joined.open"),
     count("committed", "partitions in which the transaction is committed", "joined.committed"),
     count("aborted", "partitions in which the transaction is aborted", "joined.aborted"),

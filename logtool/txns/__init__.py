@@ -5,6 +5,7 @@ coordinator        the entries of __transaction_state, by transactional id
 coordinator_logs   the logs of __transaction_state, with what they lost at their end
 evidence           what shows that a transaction hangs, or that it began after the last commit
 joining            open transactions joined with the entries of their coordinators
+reasons            sentences on why transactions hang and how they end
 findings           the findings about __transaction_state
 objects            the objects that are printed
 run                the run over paths

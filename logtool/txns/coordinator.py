@@ -101,6 +101,17 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LostEntries:
+    """The entries that a partition of the topic has lost at its end."""
+
+    number: int
+    """Number of the partition."""
+    offsets: range
+    elsewhere: tuple[int, ...] | None
+    """Nodes whose replicas may have the entries; None if no metadata names the replicas."""
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """The relation of one open transaction to the entries of the coordinators."""
 
@@ -112,6 +123,12 @@ class Account:
     """True if the leader of the partition refuses the marker that would end the transaction."""
     after_marker: int | None = None
     """Offset of a marker that shows that the transaction began after that of a complete entry."""
+    is_older: bool = False
+    """True if the entry has an older epoch than the transaction: newer entries are lost."""
+    is_counted: bool = False
+    """True if the batches account for every lost entry, so that none of them ends it."""
+    lost: LostEntries | None = None
+    """The entries that the log of the entry has lost."""
 
     @property
     def will_end(self) -> bool:
@@ -129,10 +146,13 @@ class Account:
         """Return whether an abort may lose records that the coordinator has committed.
 
         The entry is committed, and the transaction may be the one of the entry, without a marker.
+        Or a lost entry may have committed the transaction.
         """
-        is_complete = self.entry is not None and self.entry.state == COMPLETE_COMMIT
-        left = self.relation is Relation.NOT_LISTED
-        return left and is_complete and self.after_marker is None
+        if self.relation is not Relation.NOT_LISTED or self.entry is None:
+            return False
+        if self.is_older:
+            return not self.is_counted
+        return self.entry.state == COMPLETE_COMMIT and self.after_marker is None
 
 
 @dataclass(slots=True)
@@ -156,8 +176,16 @@ class CoordinatorLog:
     """Offsets of records whose type or version is not known."""
     is_whole: bool = True
     """True if the whole log could be read."""
-    has_lost_end: bool = False
-    """True if the log has lost acknowledged entries at its end."""
+    lost: range | None = None
+    """Offsets of acknowledged entries that the log has lost at its end."""
+    is_clean: bool = False
+    """True if its broker stopped in order."""
+    is_lost_exactly: bool = False
+    """True if the log ended where `lost` ends; else it may have been longer."""
+    is_whole_before: bool = True
+    """True if everything before the lost end could be read."""
+    copies: list[tuple[Path, int]] = field(default_factory=list)
+    """Directory and log end of each copy that was read."""
     findings: list[Finding] = field(default_factory=list)
 
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
@@ -217,8 +245,13 @@ class CoordinatorLog:
 
         They were acknowledged, or the broker had flushed them.
         """
-        self.has_lost_end = True
+        self.lost, self.is_whole_before = lost, self.is_whole and not self.newer
         self._add(findings.lost_end(lost, was))
+
+    @property
+    def has_lost_end(self) -> bool:
+        """Return whether the log has lost acknowledged entries at its end."""
+        return self.lost is not None
 
     def _decoded(self, key: bytes, offset: int, value: bytes) -> TransactionalId | None:
         try:
@@ -274,6 +307,7 @@ def read_each(
     or segment that cannot be read yields its `UnreadableError`.
     """
     best: dict[int, CoordinatorLog] = {}
+    copies: dict[int, list[tuple[Path, int]]] = {}
     for path, flavour in dirs:
         listed = opening.try_partition(path, flavour)
         if isinstance(listed, UnreadableError):
@@ -281,6 +315,8 @@ def read_each(
             continue
         log = CoordinatorLog(path=path, number=listed.number or 0)
         yield from _read(log, listed, spend)
+        log.copies = copies.setdefault(log.number, [])
+        log.copies.append((path, log.end_offset))
         other = best.get(log.number)
         if other is None or _far(other) < _far(log):
             best[log.number] = log

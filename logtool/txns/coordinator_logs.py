@@ -36,12 +36,14 @@ def read(
     for log in joining.logs:
         home = homes.get(log.path.parent)
         if home:
+            log.is_clean = home.is_clean
             log.high_watermark = watermarks(home, []).get((TOPIC, log.number))
         listed = home and opening.try_partition(log.path, home.flavour)
         if home and isinstance(listed, Partition):
             lost, was = _lost(home, listed, log.end_offset)
             if lost:
                 log.lose_end(lost, was)
+                log.is_lost_exactly = log.is_clean and _recovery_point(home, listed) == lost.stop
 
 
 def watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
@@ -58,14 +60,23 @@ def _lost(home: LogDir, listed: Partition, end: int) -> tuple[range | None, str]
     lost = lost_end.lost(home, watermarks(home, []), listed, end)
     if lost:
         return lost, "its high watermark was"
-    kind, flushed = FileKind.RECOVERY_POINT_CHECKPOINT, None
-    with suppress(UnreadableError):
-        flushed = home.rows(kind).get((listed.topic or "", listed.number or 0))
-    point = flushed.offset if flushed else 0
-    lost = lost_end.lost_offsets(lost_end.witness(home, kind), listed, end, point)
+    point = lost_end.witness(home, FileKind.RECOVERY_POINT_CHECKPOINT)
+    lost = lost_end.lost_offsets(point, listed, end, _recovery_point(home, listed))
     if lost:
         return lost, "its recovery point was"
     found = log_absence.missing_end(listed, end, clean=home.is_clean)
     if found is None or found.last_offset is None:
         return None, ""
     return range(end, found.last_offset + 1), "other files of the partition show the offset"
+
+
+def _recovery_point(home: LogDir, listed: Partition) -> int:
+    """Return the recovery point of a partition: its log end, if its broker stopped in order.
+
+    0 without one.
+    """
+    flushed = None
+    with suppress(UnreadableError):
+        rows = home.rows(FileKind.RECOVERY_POINT_CHECKPOINT)
+        flushed = rows.get((listed.topic or "", listed.number or 0))
+    return flushed.offset if flushed else 0

@@ -5,23 +5,35 @@ entry is complete only after every marker was appended (unless a coordinator of 
 loaded). So at no moment does a log have an open transaction that its entry does not list, unless
 that transaction hangs. But a copy of a running broker has its logs from different moments, and a
 follower may be behind.
+
+A log that has lost its end may come back from another replica. Where every replica is here, none
+can: an entry with an older epoch than the transaction then stays, and no coordinator ends the
+transaction. A lost entry may have committed it, as long as more entries are lost than the batches
+of the producer account for: one for each new epoch (InitProducerId), three for each transaction
+that was committed (Ongoing, PrepareCommit, CompleteCommit), and one (Ongoing) for the open one.
 Source: ``TransactionCoordinator.endTransaction``, ``TransactionStateManager.loadTransactions``
 (``prepareComplete``), ``ReplicaManager.checkpointHighWatermarks`` (Kafka 3.9 and 4.3).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
-from logtool.log.producer_state import Marker
+from logtool.log.producer_state import NONE, Marker
 from logtool.metadata import image
 from logtool.metadata.image import MetadataImage
 from logtool.node import identity
 from logtool.txns.coordinator import TOPIC, CoordinatorLog, TransactionalId
-from logtool.txns.open_transactions import PartitionTransactions, Transaction
+from logtool.txns.open_transactions import (
+    PartitionTransactions,
+    Transaction,
+    TransactionState,
+)
 
+_OF_A_COMMIT = 3
+"""Entries of a committed transaction, at least."""
 _VERSION_2 = 2
 """Transaction version from which on each transaction has an epoch of its own."""
 
@@ -55,6 +67,39 @@ class TransactionEvidence:
             and self._is_in_sync(log.path.parent, TOPIC, log.number)
         )
 
+    def is_settled(
+        self,
+        audited: PartitionTransactions,
+        log: CoordinatorLog,
+        homes: Sequence[Path],
+    ) -> bool:
+        """Return whether no replica has what a log has lost, and a partition lacks no marker."""
+        return (
+            log.is_whole_before
+            and not (audited.damaged or audited.unread)
+            and (audited.high_watermark or 0) <= audited.end_offset
+            and self._is_in_sync_by(homes, audited)
+            and self.elsewhere(log, homes) == ()
+        )
+
+    def elsewhere(self, log: CoordinatorLog, homes: Sequence[Path]) -> tuple[int, ...] | None:
+        """Return the nodes that may have more of a partition of the topic than its log here.
+
+        A copy that is longer than the log, of an older leader epoch, does not count as here. None
+        where no metadata in the log dirs names the replicas.
+        """
+        replicas = {
+            node
+            for known in self._images(homes)
+            for state in [known.partitions.get(known.topics.get(TOPIC, ""), {}).get(log.number)]
+            if state
+            for node in state.replicas
+        }
+        if not replicas:
+            return None
+        here = {self._read(path.parent)[0] for path, end in log.copies if end <= log.end_offset}
+        return tuple(sorted(replicas - here))
+
     def numbers(self, home: Path) -> set[int]:
         """Return the partitions of the topic that the metadata of a log dir has, if known."""
         known = self._read(home)[1]
@@ -70,6 +115,28 @@ class TransactionEvidence:
             return False
         state = known.partitions.get(known.topics.get(topic, ""), {}).get(number)
         return state is not None and node_id in (*state.isr, *state.elr)
+
+    def _is_in_sync_by(self, homes: Sequence[Path], audited: PartitionTransactions) -> bool:
+        """Return whether all metadata in log dirs that has a partition has its broker in sync."""
+        node_id = self._read(audited.path.parent)[0]
+        found = [
+            state
+            for known in self._images(homes)
+            for state in [
+                known.partitions.get(known.topics.get(audited.topic or "", ""), {}).get(
+                    NONE if audited.partition is None else audited.partition
+                )
+            ]
+            if state
+        ]
+        return bool(found) and all(node_id in (*one.isr, *one.elr) for one in found)
+
+    def _images(self, homes: Sequence[Path]) -> Iterator[MetadataImage]:
+        """Yield the metadata in log dirs, as far as it is there."""
+        for home in homes:
+            known = self._read(home)[1]
+            if known:
+                yield known
 
     def _read(self, home: Path) -> tuple[int | None, MetadataImage | None]:
         if home not in self._known:
@@ -101,6 +168,44 @@ def marker_before(
         return None
     later = [found for found in before if found.timestamp >= entry.last_update_ms]
     return max((found.offset for found in later), default=None)
+
+
+def is_older(entry: TransactionalId, one: Transaction) -> bool:
+    """Return whether an entry has an older epoch than a transaction of its producer.
+
+    The coordinator gave out the epoch, so it had written a newer entry.
+    """
+    return (
+        entry.producer_id == one.producer_id
+        and one.producer_epoch is not None
+        and entry.producer_epoch < one.producer_epoch
+    )
+
+
+def is_counted(
+    one: Transaction, audited: PartitionTransactions, log: CoordinatorLog, entry: TransactionalId
+) -> bool:
+    """Return whether the batches account for all entries that a log has lost behind an older one.
+
+    Then none of these ended the open transaction. An aborted transaction counts nothing: an
+    administrator may have aborted it, which no entry shows.
+    """
+    if log.lost is None or not log.is_lost_exactly or not log.is_whole_before or entry.is_active:
+        return False
+    later = [
+        each
+        for each in audited.transactions
+        if not each.is_open and is_older(entry, each) and each.first_offset < one.first_offset
+    ]
+    needed = 0
+    epoch: int | None = entry.producer_epoch
+    for each in (*sorted(later, key=lambda each: each.first_offset), one):
+        # The entry of the one before has another epoch: the producer got its own by another entry.
+        needed += epoch not in (None, each.producer_epoch)
+        is_committed = each.state is TransactionState.COMMITTED
+        needed += 1 if each is one else _OF_A_COMMIT if is_committed else 0
+        epoch = each.marker_epoch if is_committed else None
+    return len(log.lost) == needed
 
 
 def _image(home: Path) -> MetadataImage | None:

@@ -3,8 +3,9 @@
 A transaction that an entry lists ends by itself: the coordinator aborts it after its timeout, or
 writes the markers that it has decided on, as soon as it runs. No coordinator ends a transaction
 that no entry lists: it hangs if the log dir shows that the entry is not the older one of the two,
-else if it is old. An entry may list a partition without records, which is legal: a producer adds a
-partition to a transaction before it writes the first record.
+or that no replica has a newer entry, else if it is old. An entry may list a partition without
+records, which is legal: a producer adds a partition to a transaction before it writes the first
+record.
 
 A leader refuses a marker whose epoch is older than that of its producer in the partition, and the
 coordinator then gives up until it is loaded again. From transaction version 2 on the epoch goes up
@@ -26,27 +27,26 @@ from logtool.formats import control_record
 from logtool.lazy_dataclass import dataclass
 from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE, Marker, Producer
-from logtool.times import shown
 from logtool.txns import findings
 from logtool.txns.coordinator import (
-    COMPLETE_COMMIT,
-    ONGOING,
     PREPARE_COMMIT,
     TOPIC,
     Account,
     CoordinatorLog,
+    LostEntries,
     Relation,
     TopicNumber,
     TransactionalId,
     read_each,
 )
-from logtool.txns.evidence import TransactionEvidence, marker_before
+from logtool.txns.evidence import TransactionEvidence, is_counted, is_older, marker_before
 from logtool.txns.open_transactions import (
     MAX_AGE_MS,
     PartitionTransactions,
     Transaction,
     TransactionState,
 )
+from logtool.txns.reasons import why
 
 _VERSION_2 = 2
 """Transaction version from which on the epoch goes up with each end."""
@@ -78,6 +78,15 @@ class PartOfEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class NewerEpoch:
+    """An epoch of a producer in the log of a partition."""
+
+    epoch: int
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
 class JoinedEntry:
     """An entry with the state of its transaction in each of its partitions."""
 
@@ -85,6 +94,8 @@ class JoinedEntry:
     parts: dict[TopicNumber, PartState]
     refused: bool = False
     """True if a leader refuses the marker of the transaction."""
+    newer: NewerEpoch | None = None
+    """The newest epoch of its producer in the logs, if it is newer than that of the entry."""
 
     def count(self, part: PartState) -> int:
         """Return the number of partitions in which the transaction has a state."""
@@ -147,6 +158,8 @@ class Joining:
     _active_ids: set[int] = field(default_factory=set)
     _by_producer: dict[int, tuple[CoordinatorLog, str]] = field(default_factory=dict)
     """Log and transactional id of the entry of each producer id."""
+    _newest: dict[int, NewerEpoch] = field(default_factory=dict)
+    """Newest epoch of each producer id that an entry has, in the logs that were looked at."""
     _copies: dict[TopicNumber, _Copy] = field(default_factory=dict)
     _incomplete: bool | None = None
     _evidence: TransactionEvidence = field(default_factory=TransactionEvidence)
@@ -208,6 +221,10 @@ class Joining:
                 for producer_id in self._active_ids & audited.producers.keys()
             },
         )
+        for producer_id in self._by_producer.keys() & audited.producers.keys():
+            epoch, before = audited.producers[producer_id].epoch, self._newest.get(producer_id)
+            if before is None or before.epoch < epoch:
+                self._newest[producer_id] = NewerEpoch(epoch, *place)
         known = self._copies.get(place)
         if known is None or known.far < copy.far:
             self._copies[place] = copy
@@ -216,7 +233,7 @@ class Joining:
     def _accounted(
         self, one: Transaction, place: TopicNumber, audited: PartitionTransactions
     ) -> Transaction:
-        account = self._account_of(one.producer_id, place)
+        account = self._account_of(one, place, audited)
         entry, listed = account.entry, account.relation is Relation.LISTED
         if listed and _refuses(audited.producers.get(one.producer_id), entry):
             account, listed = replace(account, refused=True), False
@@ -225,20 +242,33 @@ class Joining:
         if account.relation is Relation.NOT_LISTED and entry:
             account = replace(account, after_marker=marker_before(one, audited.markers, entry))
             log = next(log for log in self.logs if log.path == entry.path)
-            if self._evidence.shows_hanging(one, audited, log, entry):
+            # What is known of an unclean stop may be of different moments: then the age decides.
+            at_one_stop = log.is_clean and log.path.parent == audited.path.parent
+            if (account.lost and at_one_stop) or self._evidence.shows_hanging(
+                one, audited, log, entry
+            ):
                 one = replace(one, state=TransactionState.HANGING)
         return replace(one, account=account, state=TransactionState.OPEN if listed else one.state)
 
-    def _account_of(self, producer_id: int, place: TopicNumber) -> Account:
-        log, name = self._by_producer.get(producer_id, (None, None))
+    def _account_of(
+        self, one: Transaction, place: TopicNumber, audited: PartitionTransactions
+    ) -> Account:
+        log, name = self._by_producer.get(one.producer_id, (None, None))
         if log is None or name is None:
-            return self._account_of_earlier(producer_id)
+            return self._account_of_earlier(one.producer_id)
         entry = log.find(name)
-        lists = entry and entry.producer_id == producer_id and place in entry.partitions
-        listed = bool(lists and entry and entry.is_active)
-        if log.has_lost_end and not listed:
-            return Account(Relation.NOT_HERE, name)  # a newer entry may list it
-        return Account(Relation.LISTED if listed else Relation.NOT_LISTED, name, entry)
+        lists = entry and entry.producer_id == one.producer_id and place in entry.partitions
+        if lists and entry and entry.is_active:
+            return Account(Relation.LISTED, name, entry)
+        older = entry is not None and is_older(entry, one)
+        known = Account(Relation.NOT_LISTED, name, entry, is_older=older)
+        if log.lost is None:
+            return known
+        elsewhere = self._evidence.elsewhere(log, self.homes)
+        lost = LostEntries(log.number, log.lost, elsewhere)
+        if entry and older and self._evidence.is_settled(audited, log, self.homes):
+            return replace(known, lost=lost, is_counted=is_counted(one, audited, log, entry))
+        return replace(known, relation=Relation.NOT_HERE, lost=lost)  # a newer entry may list it
 
     def _account_of_earlier(self, producer_id: int) -> Account:
         for log in self.logs:
@@ -267,7 +297,9 @@ class Joining:
                 parts = {place: self._part(entry, place) for place in sorted(entry.partitions)}
                 if not parts or any(part is not PartState.NOT_HERE for part in parts.values()):
                     refused = any(_refuses(self._producer(entry, one), entry) for one in parts)
-                    yield JoinedEntry(entry, parts, refused)
+                    newest = self._newest.get(entry.producer_id)
+                    is_newer = newest is not None and newest.epoch > entry.producer_epoch
+                    yield JoinedEntry(entry, parts, refused, newest if is_newer else None)
 
     def _producer(self, entry: TransactionalId, place: TopicNumber) -> Producer | None:
         copy = self._copies.get(place)
@@ -354,58 +386,7 @@ def _abandoned(transactions: Iterable[Transaction]) -> Iterator[Finding]:
         account = one.account
         gone = account is not None and account.relation is not Relation.LISTED
         if one.state is TransactionState.HANGING and account and gone:
-            yield findings.abandoned(one.first_offset, one.producer_id, _why(account))
-
-
-def _why(account: Account) -> str:
-    if account.transactional_id is None:
-        return f"no entry of {TOPIC} has this producer id"
-    entry = account.entry
-    if entry is None:
-        return f"{account.transactional_id!r}, which had this producer id, no longer has an entry"
-    said = ""
-    if account.may_be_committed:
-        said = (
-            "; no marker shows that the transaction began after that commit, so an abort may lose "
-            "committed records: save them first"
-        )
-    elif entry.state == COMPLETE_COMMIT:
-        said = (
-            f"; the marker at offset {account.after_marker} is not older than that commit, and the "
-            "transaction began behind it: an abort loses nothing that was committed"
-        )
-    return (
-        f"the entry of {account.transactional_id!r} is {entry.state} with producer "
-        f"{entry.producer_id}, epoch {entry.producer_epoch}, and does not list this partition"
-        f"{said}"
-    )
-
-
-def advice(account: Account | None, now_ms: int) -> str | None:
-    """Return a line on how an open transaction ends without intervention; None if it does not."""
-    if account is None or account.entry is None or not account.will_end:
-        return None
-    return advice_on(account.entry, now_ms)
-
-
-def advice_on(entry: TransactionalId, now_ms: int, *, refused: bool = False) -> str | None:
-    """Return a line on how the transaction of an entry ends; None if it has none to end."""
-    if refused:
-        return "its coordinator cannot end it, because a marker is refused: see the findings"
-    if entry.is_prepared:
-        ends = "commits" if entry.state == PREPARE_COMMIT else "aborts"
-        return f"wait: its coordinator {ends} the transaction when it runs; check again afterwards"
-    if entry.state != ONGOING:
-        return None
-    time = entry.times_out_ms
-    if time is None:
-        return "the transaction never times out: its client ends it (two-phase commit)"
-    if time <= now_ms:
-        return (
-            "wait: the coordinator aborts the transaction once its broker runs "
-            f"(timeout {shown(time)})"
-        )
-    return f"wait: its client ends the transaction, or its coordinator aborts it at {shown(time)}"
+            yield findings.abandoned(one.first_offset, one.producer_id, why(one, account))
 
 
 def _ends(marker: Marker, entry: TransactionalId) -> bool:

@@ -4,15 +4,17 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.producer_state import NONE, Producer
 from logtool.times import rfc3339
 from logtool.txns.coordinator import ONGOING, TOPIC, Account, TransactionalId
-from logtool.txns.joining import JoinedEntry, advice, advice_on
+from logtool.txns.joining import JoinedEntry
 from logtool.txns.open_transactions import (
     PartitionTransactions,
     Transaction,
     TransactionState,
     abort_command,
     ask_command,
+    describe_command,
     terminate_command,
 )
+from logtool.txns.reasons import advice, advice_on, after_restart, older_than_the_log, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,24 @@ class PrintedTransaction:
         if not self.one.is_open or self._is_to_abort or place is None or self.advice:
             return None
         return ask_command(self.moment.bootstrap, *place)
+
+    @property
+    def describe(self) -> str | None:
+        """Return the command that shows what the coordinator knows; None where `ask` is None."""
+        account = self.one.account
+        if self.ask is None or account is None or account.transactional_id is None:
+            return None
+        return describe_command(self.moment.bootstrap, account.transactional_id)
+
+    @property
+    def reason(self) -> str | None:
+        """Return why it hangs, or what is missing to know it; None if it is neither."""
+        return reason(self.one)
+
+    @property
+    def after_restart(self) -> str | None:
+        """Return the effect of a start of its application while it hangs; None if not known."""
+        return after_restart(self.one, self.audited.topic, self.audited.partition)
 
     @property
     def _is_to_abort(self) -> bool:
@@ -197,6 +217,25 @@ class PrintedEntry:
     def advice(self) -> str | None:
         """Return a line on how the transaction ends; None if the entry has none to end."""
         return advice_on(self.joined.entry, self.moment.now_ms, refused=self.joined.refused)
+
+    @property
+    def log_epoch(self) -> int | None:
+        """Return the newest epoch of its producer in the logs, if that is newer than its own."""
+        return self.joined.newer.epoch if self.joined.newer else None
+
+    @property
+    def log_epoch_in(self) -> str | None:
+        """Return the partition of `log_epoch`, as topic-partition."""
+        newer = self.joined.newer
+        return f"{newer.topic}-{newer.partition}" if newer else None
+
+    @property
+    def contradiction(self) -> str | None:
+        """Return a line on the newer epoch in the logs; None without one."""
+        newer = self.joined.newer
+        if newer is None:
+            return None
+        return older_than_the_log(self.joined.entry, newer.epoch, newer.topic, newer.partition)
 
     @property
     def terminate(self) -> str | None:

@@ -61,6 +61,8 @@ class Transaction:
     """Offset of its marker; while it is open, of its last batch, or None where that is gone."""
     producer_epoch: int | None = None
     """Producer epoch of the first batch; None if that batch is deleted."""
+    marker_epoch: int | None = None
+    """Producer epoch of the marker; None while the transaction is open."""
     started_ms: int | None = None
     """Timestamp of its first record, as its client set it."""
     age_ms: int | None = None
@@ -286,6 +288,14 @@ def ask_command(bootstrap: str, topic: str, number: int) -> str:
     )
 
 
+def describe_command(bootstrap: str, transactional_id: str) -> str:
+    """Return the command that shows the state of a transactional id at its coordinator."""
+    return (
+        f"kafka-transactions.sh --bootstrap-server {shell.quote(bootstrap)} "
+        f"describe {shell.option('--transactional-id', transactional_id)}"
+    )
+
+
 def terminate_command(bootstrap: str, transactional_id: str) -> str:
     """Return the command that has a coordinator abort an ongoing transaction before its time."""
     return (
@@ -303,7 +313,10 @@ class _Beginnings:
         self._rows = rows
 
     def complete(self, transaction: Transaction) -> Transaction:
-        """Return the transaction with the epoch and the time of its first batch."""
+        """Return the transaction with the epochs of its first batch and marker, and its time."""
+        if not transaction.is_open:
+            marker_epoch = self._epoch_at(transaction.last_offset)
+            transaction = replace(transaction, marker_epoch=marker_epoch)
         at = int(np.searchsorted(self._offsets, transaction.first_offset))
         if at == len(self._offsets) or self._offsets[at] != transaction.first_offset:
             return transaction
@@ -315,6 +328,15 @@ class _Beginnings:
         return replace(
             transaction, producer_epoch=epoch, started_ms=None if stamp == NONE else stamp
         )
+
+    def _epoch_at(self, offset: int | None) -> int | None:
+        """Return the producer epoch of the batch at an offset; None without one."""
+        if offset is None:
+            return None
+        at = int(np.searchsorted(self._offsets, offset))
+        if at == len(self._offsets) or self._offsets[at] != offset:
+            return None
+        return int(self._rows.producer_epoch[self._order[at]])
 
 
 def with_age(transaction: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Transaction:

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+import rolled_back
 from answers import last_line, numbers
 from damage import copied, damage_file, flip
 from transaction_state import FIRST, entry, write
@@ -208,9 +209,11 @@ def test_a_log_dir_shows_the_entries_of_the_coordinators(run, log_dir):
     result = run("txns", "--open", home)
     assert result.status == 0
     titles = next(line for line in result.lines if "transactional_id" in line)
-    assert titles.index("state ") < titles.index("producer_id") < titles.index("producer_epoch")
+    assert titles.index("state ") < titles.index("producer_id") < titles.index("epoch")
     rows = [line.split() for line in result.lines if line.startswith("open ")]
-    assert ["open", "fixture-open-0", "Ongoing"] in [row[:3] for row in rows]
+    assert [(row[1], row[5]) for row in rows if row[1][-1] == "0"] == [
+        ("fixture-open-0", "Ongoing")
+    ] * 2
     assert "2026-11-21T01:47:5" in result.stdout  # the timeout
     assert "kafka-transactions.sh" not in result.stdout
     found = run("txns", "-f", "ndjson", home)
@@ -309,3 +312,42 @@ def test_a_coordinator_log_below_its_recovery_point_orders_no_abort(run, copy_of
     ones = found.of_type("transaction")
     assert {(one["state"], one["abort"]) for one in ones} == {("unknown", None)}
     assert ones[0]["ask"].split() == COMMAND
+
+
+def test_a_transaction_of_a_rolled_back_coordinator_is_named_with_its_abort(run, tmp_path):
+    home = rolled_back.log_dir(tmp_path / "data")
+    result = run("txns", "-f", "ndjson", "--all", home)
+    assert result.status == 1
+    (one,) = (each for each in result.of_type("transaction") if each["state"] == "hanging")
+    assert (one["first_offset"], one["producer_epoch"], one["ask"], one["describe"]) == (
+        4, 1, None, None,
+    )  # fmt: skip
+    assert one["abort"].split()[3:] == [
+        "abort", "--topic", "payouts", "--partition", "0", "--start-offset", "4",
+    ]  # fmt: skip
+    account = one["coordinator"]
+    assert (account["state"], account["producer_epoch"]) == ("CompleteCommit", 0)
+    assert (account["is_older"], account["may_be_committed"]) == (True, False)
+    (entry,) = result.of_type("coordinator")
+    assert (entry["log_epoch"], entry["log_epoch_in"]) == (1, "payouts-0")
+    table = run("txns", "--all", home).stdout
+    assert one["after_restart"] in table
+    assert entry["contradiction"] in table
+
+
+def test_where_it_stays_unknown_two_commands_ask_the_cluster(run, tmp_path):
+    home = rolled_back.log_dir(tmp_path / "data", replicas=(1, 2))
+    (one,) = run("txns", "-f", "ndjson", home).of_type("transaction")
+    assert (one["state"], one["abort"], one["after_restart"]) == ("unknown", None, None)
+    assert one["ask"].split()[3:] == ["find-hanging", "--topic", "payouts", "--partition", "0"]
+    assert one["describe"].split()[3:] == ["describe", "--transactional-id", rolled_back.NAME]
+    table = run("txns", home).stdout
+    assert all(one[key] in table for key in ("ask", "describe", "reason"))
+
+
+def test_80_columns_show_the_epoch_that_an_abort_by_hand_needs(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    home = rolled_back.log_dir(tmp_path / "data", lost=rolled_back.NEEDED + 1)
+    lines = run("txns", "--open", home).lines
+    titles = next(line.split() for line in lines if line.startswith("state "))
+    assert {"epoch", "producer_id", "transactional_id", "what_to_do"} <= set(titles)

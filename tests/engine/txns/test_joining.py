@@ -10,8 +10,9 @@ from logtool.disk.files import LogFile
 from logtool.log.batches import read_batches
 from logtool.log.kafka import KAFKA
 from logtool.txns.coordinator import CoordinatorLog, Relation, read_each
-from logtool.txns.joining import JoinedEntry, Joining, PartState, advice, advice_on
+from logtool.txns.joining import JoinedEntry, Joining, PartState
 from logtool.txns.open_transactions import PartitionTransactions, TransactionState
+from logtool.txns.reasons import advice, advice_on
 from logtool.txns.run import TransactionsRun
 
 BEGUN = 1_795_224_772_301
