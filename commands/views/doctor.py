@@ -324,11 +324,13 @@ def _transactions(obj: Object) -> Iterator[str]:
     yield f"{text.count(obj['open'], 'open transaction')} in {where},"
     kinds = [f"{obj['hanging']:,} hanging"] if obj["hanging"] else []
     if obj["unknown"]:
-        kinds.append(f"{obj['unknown']:,} old without a coordinator in these log dirs")
+        kinds.append(f"{obj['unknown']:,} old without a known coordinator's state")
     if others := obj["open"] - obj["hanging"] - obj["unknown"]:
         verb = "ends" if others == 1 else "end"
         kinds.append(f"{others:,} that {verb} without help, by a client or a timeout")
     yield f"{', '.join(kinds)};"
+    if obj["stuck"]:
+        yield f"hanging or unknown in {_named(obj['stuck'])};"
     if obj["oldest"]:
         age = text.duration(obj["age_ms"] / 1000)
         yield f"the oldest in {text.escape(obj['oldest'])} from offset {obj['oldest_offset']},"

@@ -214,7 +214,7 @@ class OpenTransactionsAnswer:
     hanging: int
     """Transactions that no coordinator ends."""
     unknown: int
-    """Old transactions whose coordinator is not here."""
+    """Old transactions of which the coordinator's state is lost or not here."""
     oldest: str | None
     """Topic and number of the partition of the oldest one; None if no age is known."""
     oldest_offset: int | None
@@ -223,6 +223,8 @@ class OpenTransactionsAnswer:
     """Age of that transaction."""
     command: str
     """Command that lists the open transactions."""
+    stuck: Sequence[str] = ()
+    """Partitions with transactions that hang or are unknown, as topic-partition."""
 
 
 @dataclass(frozen=True, slots=True)

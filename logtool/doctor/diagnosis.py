@@ -44,6 +44,7 @@ from logtool.doctor.next_command import (
     comparison,
     copies_of,
     next_command,
+    stuck_transactions,
 )
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
@@ -64,6 +65,7 @@ _HARM = frozenset(
     {"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap", "lost", "erase"}
 )
 """Actions that are errors even if nothing is counted as lost."""
+_MAY_NOT_END = (TransactionState.HANGING, TransactionState.UNKNOWN)
 _OLD_FORMAT = "batch/old-format"
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
@@ -125,6 +127,9 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
     yield chosen
     if quorum and quorum != chosen:
         yield quorum
+    stuck = stuck_transactions(given)
+    if stuck and stuck.command != chosen.command:
+        yield stuck
 
 
 def damage(run: Examination) -> DamageAnswer:
@@ -264,6 +269,9 @@ def open_transactions(run: Examination) -> Iterator[OpenTransactionsAnswer]:
         oldest_offset=offset,
         age_ms=age,
         command=command_line(run, "txns --open"),
+        stuck=list(
+            dict.fromkeys(one.path.name for one, each in every if each.state in _MAY_NOT_END)
+        ),
     )
 
 

@@ -84,14 +84,15 @@ def next_command(
     if start and start.state is Gravity.WARNING:
         return _plan(run, "what the next start does, and which damage it does not notice")
     txns = next((one for one in given if isinstance(one, OpenTransactionsAnswer)), None)
-    if txns and txns.hanging:
-        return Next(txns.command, "the transactions that hold back read_committed consumers")
+    stuck = stuck_transactions(given)
+    if stuck and txns and txns.hanging:
+        return stuck
     for found in by_severity[Severity.WARNING]:
         return _finding(run, found)
     if start and start.cause:
         return _plan(run, "how long the next start takes, and why, with the largest partitions")
-    if txns and txns.unknown:
-        return Next(txns.command, "old transactions whose coordinators are not here")
+    if stuck:
+        return stuck
     if not run.deep.is_whole:
         return Next(command_line(run, "verify"), "every batch, without a time limit")
     if soon and soon.future_stamped:
@@ -100,6 +101,19 @@ def next_command(
     if others:
         verdict = "nothing is wrong with this broker by itself"
     return Next(command_line(run, "verify --level records"), f"also every record; {verdict}")
+
+
+def stuck_transactions(given: Sequence[Answer]) -> Next | None:
+    """Return the command that shows transactions that hang, or may hang; None without one."""
+    for one in given:
+        if isinstance(one, OpenTransactionsAnswer) and one.hanging:
+            return Next(one.command, "the transactions that hold back read_committed consumers")
+        if isinstance(one, OpenTransactionsAnswer) and one.unknown:
+            return Next(
+                one.command,
+                "old transactions of which the coordinator's state is lost or not here",
+            )
+    return None
 
 
 def comparison(runs: Sequence[Examination]) -> Iterator[Next]:

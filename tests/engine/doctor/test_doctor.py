@@ -197,7 +197,7 @@ def test_when_time_is_over_among_the_batches_each_finding_is_reported_once(damag
     assert len(set(found)) == len(found)
     assert "offset-index/length" in codes(reported)
     assert int(run.summary.exit_status()) == 1
-    assert the(Next, reported).command.startswith("logtool plan ")
+    assert of(Next, reported)[0].command.startswith("logtool plan ")
 
 
 def test_without_any_time_what_was_not_reached_is_counted(damaged):

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import rolled_back
 from conftest import SCENARIOS
 from damage import damage_file, overwrite, remove_file
 from examining import examined, of, the
@@ -104,6 +105,20 @@ def test_without_coordinators_it_is_not_known_whether_old_ones_hang(scenario, tm
     found = the(OpenTransactionsAnswer, reported)
     assert (counts(found), found.state) == ((3, 4, 0, 4), Gravity.INFO)
     assert counts(found) == counted([home])
+    assert sorted(found.stuck) == sorted(OPEN)
+    assert found.command in [one.command for one in of(Next, reported)]
+
+
+@pytest.mark.parametrize(("replicas", "kinds"), [((1,), (1, 0)), ((1, 2), (0, 1))])
+def test_what_a_rolled_back_coordinator_leaves_is_named_next_to_the_damage(
+    tmp_path, replicas, kinds
+):
+    home = rolled_back.log_dir(tmp_path / "data", replicas=replicas)
+    _, reported = examined(home)
+    found = the(OpenTransactionsAnswer, reported)
+    assert counts(found) == (1, 1, *kinds) == counted([home])
+    assert found.stuck == ["payouts-0"]
+    assert [one.command for one in of(Next, reported)][1:] == [found.command]
 
 
 def test_coordinators_that_cannot_be_read_make_it_incomplete(home):
@@ -147,7 +162,9 @@ def test_an_error_of_the_data_is_graver_than_a_hanging_transaction(home):
     _, reported = examined(home)
     found = the(OpenTransactionsAnswer, reported)
     assert found.hanging == 4
-    assert the(Next, reported).command != found.command
+    assert sorted(found.stuck) == sorted(OPEN)
+    first, then = of(Next, reported)
+    assert first.command != found.command == then.command
 
 
 def test_recovery_points_that_are_missing_are_the_cause_of_a_long_recovery(home):
