@@ -64,7 +64,7 @@ def dump(
     .cleaned and .swap), KRaft snapshots, offset, time and transaction indexes, producer snapshots,
     offset checkpoints, leader epochs, partition.metadata, meta.properties, quorum-state and the
     clean-shutdown marker. With --records, or with an option that selects records, it prints only
-    log segments.
+    log segments, of a directory those that a broker loads.
 
     Where a log is damaged, the command reports the damage and continues at the next batch that is
     provably sound. With --records, table, Markdown, JSON and NDJSON also show the records of a
@@ -82,8 +82,14 @@ def dump(
     Searching records:
 
     --key, --value, --header, --grep and --json-path search the records of all partitions in PATH,
-    compressed or not. They never select control records. --count prints only the number of matching
-    records.
+    compressed or not, also in .deleted, .cleaned and .swap files (not with --missing-in, --format
+    kcat or console-producer). They never select control records. --count prints only the number of
+    matching records.
+
+    With --key a record has a state if not every consumer gets it, or if it is a tombstone: aborted
+    or open-transaction, by the next marker of its producer; below-log-start; deleted-partition,
+    stray or future-copy, by the name of its directory; deleted-file, cleaned-file, swap-file or
+    other-name. logtool retention --key also says when each record is gone.
 
     Records that an election cuts:
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
+from logtool.dump.files import find_inputs
 from logtool.dump.stream import Dump
 from logtool.findings import Severity
+from logtool.formats.names import FileKind
 from logtool.retention import stamp
 from logtool.retention.stamp import Unit
 
@@ -47,7 +49,20 @@ def last_lines(report: Report, job: Dump, *, looked_for: bool = False) -> Iterat
         read = text.count(job.summary.records, "record")
         where = text.count(job.summary.partitions, "partition")
         yield f"{text.count(job.matched, 'record')} found; read: {read} in {where}", "dim"
+        if not job.leftovers and (unread := _unread(job)):
+            some = text.count(unread, "file")
+            line = f"not read: {some} that no broker loads, such as .deleted files"
+            yield f"{line}; logtool retention --key reads all files", "warning"
     yield from summary_lines(report)
+
+
+def _unread(job: Dump) -> int:
+    """Return the number of logs that no broker loads, and that the search left out."""
+    every, _ = find_inputs(
+        job.paths, job.selection, job.chosen.offsets, job.flavour, leftovers=True
+    )
+    read = {log.path for log in job.logs()}
+    return sum(log.path not in read for log in every if log.name.kind is FileKind.LOG)
 
 
 def _missing_note(found: "MissingRecords") -> str:

@@ -21,6 +21,7 @@ from logtool.formats.redpanda import names as redpanda_names
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening, redpanda_dir
 from logtool.log.buckets import AUTOMQ_NAMESPACE, is_bucket
+from logtool.log.dir import Partition
 from logtool.log.file import File, describe
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind, kind_of
@@ -60,17 +61,21 @@ def find_inputs(
     selection: Selection,
     logs_with: Range | None = None,
     flavour: Flavour | None = None,
+    *,
+    leftovers: bool = False,
 ) -> tuple[list[Input], list[UnreadableError]]:
     """Return the files that are meant, and errors for the paths that cannot be read.
 
     With `logs_with` a directory stands only for its logs that may hold an offset of that range, by
-    their names. `flavour` overrules the names.
+    their names; with `leftovers` also for such logs that no broker loads. `flavour` overrules the
+    names.
     """
+    wanted = None if logs_with is None else _WantedLogs(logs_with, leftovers)
     inputs: list[Input] = []
     unreadable: list[UnreadableError] = []
     for path in paths:
         try:
-            inputs += _expand(path, selection, unreadable, logs_with, flavour)
+            inputs += _expand(path, selection, unreadable, wanted, flavour)
         except UnreadableError as error:
             unreadable.append(error)
     return inputs, unreadable
@@ -91,7 +96,7 @@ def _expand(
     path: Path,
     selection: Selection,
     unreadable: list[UnreadableError],
-    logs_with: Range | None,
+    wanted: "_WantedLogs | None",
     flavour: Flavour | None,
 ) -> Iterable[Input]:
     try:
@@ -102,7 +107,7 @@ def _expand(
         found = redpanda_dir.places(path, unreadable)
         if not found:
             raise
-        meant = [place for place in found if _is_meant(place, selection, logs_with)]
+        meant = [place for place in found if _is_meant(place, selection, wanted)]
         if not meant:
             raise NothingMatchedError(path, f"nothing matched {selection}") from None
         return [_of_redpanda(place) for place in meant]
@@ -116,17 +121,17 @@ def _expand(
                 raise
             return of_automq
     if kind is PathKind.PARTITION_DIR:
-        return _partition(path, logs_with, flavour)
+        return _partition(path, wanted, flavour)
     inputs: list[Input] = []
     content = opening.open_log_dir(path, flavour)
-    whole = selection == Selection() and logs_with is None
+    whole = selection == Selection() and wanted is None
     if whole:
         root = [*content.files.values(), *content.leftovers, *content.strangers]
         inputs += _inputs(root, None, None)
     for place, directory in content.partitions:
         if selection.takes(directory):
             try:
-                inputs += _partition(place, logs_with, content.flavour)
+                inputs += _partition(place, wanted, content.flavour)
             except UnreadableError as error:
                 if not files.has_vanished(error):
                     unreadable.append(error)
@@ -136,16 +141,39 @@ def _expand(
     return inputs
 
 
-def _partition(path: Path, logs_with: Range | None, flavour: Flavour | None) -> Iterator[Input]:
+@dataclass(frozen=True, slots=True)
+class _WantedLogs:
+    """The logs that a directory stands for."""
+
+    offsets: Range
+    """Each of them may hold an offset of this range."""
+    leftovers: bool
+    """True if logs that no broker loads count too."""
+
+
+def _partition(path: Path, wanted: _WantedLogs | None, flavour: Flavour | None) -> Iterator[Input]:
     listed = opening.open_partition(path, flavour)
-    if logs_with is None:
+    if wanted is None:
         return _inputs(listed.files(), listed.topic, listed.number)
     logs = [
         segment.log
         for segment in listed.segments
-        if logs_with.overlaps(segment.base_offset, (segment.next_base_offset or 2**63) - 1)
+        if wanted.offsets.overlaps(segment.base_offset, (segment.next_base_offset or 2**63) - 1)
     ]
+    if wanted.leftovers:
+        logs += [
+            file
+            for file in unloaded_logs(listed)
+            if wanted.offsets.overlaps(file.name.offset or 0, 2**63 - 1)
+        ]
     return _inputs(logs, listed.topic, listed.number)
+
+
+def unloaded_logs(listed: Partition) -> list[File]:
+    """Return the logs that no broker loads: ``.deleted`` and the like, and those of other names."""
+    return [
+        file for file in (*listed.leftovers, *listed.strangers) if file.name.kind is FileKind.LOG
+    ]
 
 
 def _inputs(found: Iterable[File], topic: str | None, number: int | None) -> Iterator[Input]:
@@ -210,9 +238,9 @@ def _of_automq(path: Path) -> list[Input]:
     ]
 
 
-def _is_meant(place: SegmentPlace, selection: Selection, logs_with: Range | None) -> bool:
+def _is_meant(place: SegmentPlace, selection: Selection, wanted: _WantedLogs | None) -> bool:
     """Return whether a file of a directory is selected; ranges are applied to each batch later."""
-    if logs_with is not None and place.name.kind is redpanda_names.RedpandaFileKind.BASE_INDEX:
+    if wanted is not None and place.name.kind is redpanda_names.RedpandaFileKind.BASE_INDEX:
         return False
     directory = PartitionDirectory(
         name=place.path.parent.name,

@@ -27,7 +27,7 @@ from logtool.dump.state import FileEntries, entry, kind_name, problems
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names
-from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.formats.names import CLUSTER_METADATA, FileKind, FileState
 from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
@@ -58,6 +58,9 @@ class Dump:
     """Topic of brokers whose decoder is used for all records; None: by the path of each file."""
     stop: int | None = None
     """Bytes of a log that are read at most; a batch that they cut in two is left out."""
+    leftovers: bool = False
+    """True if a directory stands also for its logs that no broker loads, such as ``.deleted``; a
+    dump of everything has them in any case."""
     limits_records: bool = False
     """True if only records count for `limit`, and not batches."""
     once: bool = False
@@ -97,7 +100,7 @@ class Dump:
         every = self.chosen == plain
         logs_with = None if every else self.chosen.offsets
         self._inputs, self._unreadable = find_inputs(
-            self.paths, self.selection, logs_with, self.flavour
+            self.paths, self.selection, logs_with, self.flavour, leftovers=self.leftovers
         )
         self.progress.bytes_total = sum(item.size for item in self._inputs)
         if self.chosen.records and (self.chosen.decode or not self.chosen.secrets):
@@ -201,7 +204,10 @@ class Dump:
             try:
                 yield from self._file(item)
             except UnreadableError as error:
-                yield error
+                # A running broker deletes such files after a minute.
+                is_leaving = item.name.state is FileState.DELETED and files.has_vanished(error)
+                if not is_leaving:
+                    yield error
             except OutOfTimeError:
                 return
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from logtool.dump.blocks import Block
+from logtool.dump.files import unloaded_logs
 from logtool.dump.log import Filter
 from logtool.dump.records import Object
 from logtool.dump.selecting import RecordContent
 from logtool.dump.stream import Dump
 from logtool.errors import UnreadableError
-from logtool.formats.names import FileKind, FileName, PartitionDirectory
+from logtool.formats.names import FileName, PartitionDirectory
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
@@ -79,9 +80,8 @@ def listed(
             continue
         for segment in found.segments:
             yield RecordFile(segment.log.path, segment.log.name, directory, True)
-        for file in (*found.leftovers, *found.strangers):
-            if file.name.kind is FileKind.LOG:
-                yield RecordFile(file.path, file.name, directory, False)
+        for file in unloaded_logs(found):
+            yield RecordFile(file.path, file.name, directory, False)
 
 
 class KeySearch:
