@@ -37,6 +37,8 @@ class TableColumn:
     """True if it stays on a narrow terminal, where others give way, the rightmost first."""
     where_said: bool = False
     """True if it stays only where a row has a value in it."""
+    if_any: bool = False
+    """True if a table has it only where a row has a value in it, at any width."""
     below: bool = False
     """True if its values are commands: they stand whole below a table that does not fit."""
 
@@ -230,8 +232,17 @@ class TableWriter:
         if not self._rows:
             return
         rows, self._rows, self._characters = self._rows, [], 0
-        titles = [column.title for column in self._columns]
-        lines = self._whole(titles, rows) if self._width is None else self._fitted(titles, rows)
+        shown = [
+            place
+            for place, column in enumerate(self._columns)
+            if not column.if_any or any(row[place] for row in rows)
+        ]
+        columns = [self._columns[place] for place in shown]
+        if len(shown) < len(self._columns):
+            rows = [[row[place] for place in shown] for row in rows]
+        titles = [column.title for column in columns]
+        is_whole = self._width is None
+        lines = self._whole(titles, rows) if is_whole else self._fitted(columns, titles, rows)
         if self._behind_a_table and lines[0]:
             lines.insert(0, "")  # without it, Markdown takes both for one table
         self._behind_a_table = False
@@ -248,16 +259,16 @@ class TableWriter:
             done.append(self._unaligned(row) if wide else line)
         return done
 
-    def _fitted(self, titles: list[str], rows: list[list[str]]) -> list[str]:
+    def _fitted(self, columns: Columns, titles: list[str], rows: list[list[str]]) -> list[str]:
         """Return the columns that fit the width of the terminal."""
         assert self._width is not None
         places, commands = list(range(len(titles))), list[str]()
         if not fitting.fits(titles, rows, self._width):
-            aside = [i for i in places if self._columns[i].below]
+            aside = [i for i in places if columns[i].below]
             commands = [f"  {row[i]}" for row in rows for i in aside if row[i]]
             places = [i for i in places if i not in aside]
         titles, rows = [titles[i] for i in places], [[row[i] for i in places] for row in rows]
-        shown = [self._columns[i] for i in places]
+        shown = [columns[i] for i in places]
         return [*self._narrowed(titles, rows, shown, self._width), *dict.fromkeys(commands)]
 
     def _narrowed(

@@ -18,7 +18,7 @@ from logtool.commands.program import parsing
 from logtool.commands.program.record_selectors import Selectors
 from logtool.commands.program.shown_content import DumpContent
 from logtool.commands.views import dump_export, dump_notes
-from logtool.commands.views.dump_layouts import RECORD_CSV, SCHEMA_IDS, Layouts, row_types
+from logtool.commands.views.dump_layouts import RECORD_CSV, SCHEMA_IDS, STATE, Layouts, row_types
 from logtool.commands.views.dump_tables import COUNT, DOCUMENT
 from logtool.dump.blocks import Block
 from logtool.dump.log import Filter
@@ -26,6 +26,7 @@ from logtool.dump.schema_ids import SchemaIds
 from logtool.dump.selecting import parse_content
 from logtool.dump.stream import Count, Dump, PartitionCount, TotalCount
 from logtool.dump.values import EVERYTHING, Values, parse_offsets, parse_timestamps, show_record
+from logtool.erasure.states import Marking
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.exits import Exit
 from logtool.formats import _rendering
@@ -85,6 +86,8 @@ def run(
     with closing(lines) if lines else nullcontext():
         items: Iterable[Object | Block | memoryview | UnreadableError]
         items = lines.among(job) if lines else job
+        if asked.marks:
+            items = Marking(job.logs(), job.summary.pace).among(job)
         printer = DumpPrinter(report, job, asked)
         if shown.schema_ids:
             printer.schemas = SchemaIds(asked.inputs)
@@ -103,9 +106,22 @@ class _DumpRequest:
     pace: Pace
 
     @property
+    def marks(self) -> bool:
+        """Return whether the records with a key are printed with their states."""
+        form = self.settings.format
+        is_other = self.is_export or self.selectors.count or form in ("kafka", "parquet")
+        return bool(self.selectors.key) and not is_other
+
+    @property
     def is_export(self) -> bool:
         """Return whether the records are for a producer."""
         return self.settings.format in dump_export.FORMATS
+
+    @property
+    def reads_leftovers(self) -> bool:
+        """Return whether logs that no broker loads are searched too: not to produce records."""
+        is_copy = self.is_export or self.selectors.missing_in is not None
+        return self.selectors.any_given and not is_copy
 
     def job(self) -> Dump:
         """Return a dump that has not begun."""
@@ -128,6 +144,7 @@ class _DumpRequest:
             selection=self.inputs.selection,
             limit=self.shown.limit,
             once=self.selectors.once,
+            leftovers=self.reads_leftovers,
             limits_records=self.is_export or self.selectors.any_given,
             flavour=self.inputs.flavour,
             summary=Summary(found=0 if self.selectors.any_given else None, pace=pace),
@@ -189,7 +206,7 @@ def _look(
         if shown.limit is not None:
             raise UsageError("use only one of --count and --limit")
         return _count_view(verbose=settings.verbose), None
-    layouts = Layouts(records=shown.records)
+    layouts = Layouts(records=shown.records, marked=asked.marks)
     shown_columns = layouts.delimited(job.kinds())
     lines: dict[str, Callable[[Object], str | None]] = {}
     of_blocks = None
@@ -201,13 +218,12 @@ def _look(
         from logtool.commands.printing import kafka_lines  # with the tables of brokers' own topics
 
         lines["kafka"], of_blocks = kafka_lines.of_objects(), kafka_lines.of_blocks()
-    elif shown.schema_ids:
-        shown_columns = (*shown_columns, *SCHEMA_IDS)
-    else:
+    elif not (shown.schema_ids or asked.marks):
         of_blocks = _block_lines(settings, Values(shown.values), shown_columns)
+    shown_columns = (*shown_columns, *(SCHEMA_IDS if shown.schema_ids else ()))
     view = View(
         schema=DOCUMENT.schema,
-        columns=shown_columns,
+        columns=(*shown_columns, *(STATE if asked.marks else ())),
         layout=layouts.table,
         lines=lines,
         row_types=row_types(records=shown.records),

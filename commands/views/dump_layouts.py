@@ -107,6 +107,8 @@ RECORD: Columns = (
     TableColumn("value", lambda o: "" if o["control"] else _shown(o["value"]), kept=True),
     TableColumn("headers", _headers),
 )
+_STATE = TableColumn("state", lambda o: ", ".join(o["state"]), kept=True, if_any=True)
+MARKED_RECORD: Columns = (*RECORD[:2], _STATE, *RECORD[2:])
 BAD_RECORD: Columns = (
     RECORD[0],
     TableColumn("state", lambda _: "may be wrong", kept=True),
@@ -136,6 +138,7 @@ SCHEMA_IDS: Columns = (
     TableColumn("key_schema_id", lambda o: (o.get("key") or {}).get("schema_id")),
     TableColumn("value_schema_id", lambda o: (o.get("value") or {}).get("schema_id")),
 )
+STATE: Columns = columns("state")
 _SCHEMA_USE: Columns = (
     *columns("topic", "field", "schema_id", "records"),
     TableColumn("schemas", lambda o: ", ".join(map(_registered, o["schemas"])) or None),
@@ -163,10 +166,13 @@ def _keys(table: Table) -> Iterable[str]:
 class Layouts:
     """The columns of every object of one run.
 
-    `records` says that records are printed, `joined` that index entries are compared with the log.
+    `records` says that records are printed, `marked` that they have a state, and `joined` that
+    index entries are compared with the log.
     """
 
-    def __init__(self, *, records: bool = False, joined: bool = False) -> None:
+    def __init__(
+        self, *, records: bool = False, marked: bool = False, joined: bool = False
+    ) -> None:
         own = {
             name: columns(*_keys(table))
             for name, table in entries.ALL.items()
@@ -179,6 +185,7 @@ class Layouts:
         self._entries["lock"] = ()
         self._checkpoint = self._entries["offset-checkpoint"]
         self._records = records
+        self._record = MARKED_RECORD if marked else RECORD
 
     def table(self, obj: Object) -> Columns | str | None:
         """Return the columns of an object, or its line between tables."""
@@ -186,7 +193,7 @@ class Layouts:
         if kind == "batch":
             return text.escape(batch_line(obj)) if self._records else BATCH
         if kind in ("record", "bad-record"):
-            return RECORD if kind == "record" else BAD_RECORD
+            return self._record if kind == "record" else BAD_RECORD
         if kind == "schema-use":
             return _SCHEMA_USE
         if kind == "entry" and obj["kind"] == "redpanda-segment":

@@ -7,6 +7,7 @@ The engine makes batches, records and entries itself, of which there are million
 from dataclasses import replace
 from typing import Final
 
+from logtool.erasure.states import RecordState
 from logtool.schemas import entries, tables
 from logtool.schemas.columns import JSON, PRINTED, Column, Kind, Table, timed
 from logtool.schemas.document import Document
@@ -76,6 +77,14 @@ _FILE = _printed(
     entries.FILE, "file", "Comes before the content of a file. entries is null if the file holds "
                  "batches; padding is in bytes.",
 )  # fmt: skip
+_MARKED = _printed(
+    tables.ALL["records"], "marked-record", "With --key: one record, and what is special about it.",
+    (Column("state", Kind.STRINGS, "the states of the record: tombstone; aborted or "
+            "open-transaction; below-log-start; and of its file: deleted-partition, stray or "
+            "future-copy for the partition dir, and deleted-file, cleaned-file, swap-file or "
+            "other-name. Without a state, every consumer gets the record",
+            words=tuple(RecordState)),),
+)  # fmt: skip
 _ENTRIES = tuple(table for table in entries.ALL.values() if table is not entries.FILE)
 
 DOCUMENT: Final = Document(
@@ -88,6 +97,7 @@ DOCUMENT: Final = Document(
                  "the fields may be wrong."),
         _printed(tables.ALL["records"], "record", "One record; only records of magic 0 and 1 have "
                  "a crc."),
+        _MARKED,
         replace(
             _printed(tables.ALL["records"], "bad-record", "With --records: a record of a batch "
                      "with a wrong CRC, as far as the batch decodes. Any part of it may be wrong."),
