@@ -1,10 +1,13 @@
 """``logtool retention``: the segments that a broker deletes, and when. Writes nothing."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from logtool.commands import options
+from logtool.commands.program.broker_config import BrokerConfig
+from logtool.commands.program.broker_config import load as load_broker_config
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 
@@ -40,11 +43,26 @@ Key = Annotated[
     ),
 ]
 
+Configs = Annotated[
+    list[BrokerConfig] | None,
+    typer.Option(
+        "--broker-config",
+        metavar="FILE",
+        parser=load_broker_config,
+        help="Configuration file of the broker, such as server.properties. If PATH is not given, "
+        "logtool uses the log dirs in the file. For an option that is not given, it uses the "
+        "corresponding setting, if the file has one. One line on standard error shows the settings "
+        "that logtool took from the file. With --key repeatable: node.id in each file says which "
+        "log dirs are those of its broker.",
+    ),
+]
+
 
 @spread
 def retention(
     *,
-    inputs: options.LocalInputs,
+    inputs: Annotated[options.LocalInputs, Without("broker_config")],
+    configs: Configs = None,
     at: At = "now",
     changed: With = None,
     segments: Segments = False,
@@ -71,6 +89,7 @@ def retention(
       logtool retention --with retention.ms=86400000 --topic orders /var/lib/kafka/data
       logtool retention --at 2026-12-24 --json /var/lib/kafka/data
       logtool retention --key customer-17 1=/mnt/b1/data 2=/mnt/b2/data
+      logtool retention --key customer-17 --broker-config b1.conf --broker-config b2.conf
 
     Obstacles:
 
@@ -90,14 +109,20 @@ def retention(
     Copies of a key:
 
     --key reads all logs, and prints each file that holds records with the key: live segments also
-    below the log start offset, where no consumer gets them, files that end in .deleted, .cleaned or
-    .swap, and those in stray, future and deleted partition dirs. gone is the time from which on
-    their bytes are gone: file.delete.delay.ms after the round. In a compacted topic the cleaner
-    removes a record that a newer one of the same key replaces, if it cleans that part of the log
-    (see logtool cleaner); gone is the earliest time then. The obstacle is that of the cleaner, or:
+    below the log start offset, files that end in .deleted, .cleaned or .swap, and those in stray,
+    future and deleted partition dirs. For each it prints the offsets, and the consumers that get
+    the records if this broker leads the partition: any consumer; those with
+    isolation.level=read_uncommitted only, if the transaction was aborted or is open; or none.
+    gone is the time in UTC from which on the bytes are gone: file.delete.delay.ms after the round.
+    In a compacted topic the cleaner removes a record that a newer one of the same key replaces, if
+    it cleans that part of the log (see logtool cleaner); gone is the earliest time then. Give
+    --broker-config once for each broker: Kafka's defaults count for a broker without, and a line
+    names those on which the answer rests. Records that are not gone stay because of an obstacle of
+    the cleaner, or:
 
       latest-value      nothing replaces it: it stays until a tombstone or a new value is written
-      tombstone         it is deleted by the first cleaning after its delete horizon
+      tombstone         the first cleaning after its delete horizon deletes it: delete.retention.ms
+                        after the first cleaning of it, which sets the horizon
       newer-is-clean    the record that replaces it is not dirty, so that no cleaning removes it
       stray             a broker never deletes a stray partition dir
       swap-file         the start finishes the cleaning that wrote it; ask again after that
@@ -143,10 +168,15 @@ def retention(
     if key is not None:
         if segments:
             raise UsageError("use only one of --key and --segments")
+        from logtool.commands.program.node_configs import NodeConfigs
         from logtool.commands.views.retention_key import run as search
 
-        status = search(inputs, running, printing, at=at, changed=changed or [], key=key)
+        files = NodeConfigs(configs or [])
+        status = search(inputs, files, running, printing, at=at, changed=changed or [], key=key)
         raise typer.Exit(status)
+    if configs and len(configs) > 1:
+        raise UsageError("--broker-config: give several files only with --key")
+    inputs = replace(inputs, broker_config=configs[0] if configs else None)
     from logtool.commands.views.retention import run
 
     status = run(inputs, running, printing, at=at, changed=changed or [], segments=segments)

@@ -1,19 +1,31 @@
 """Output of `retention --key`: a row for each file that holds the key and each end of it there."""
 
 import base64
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 
 from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
-from logtool.commands.printing import text
-from logtool.commands.printing.writers import Object, TableColumn, columns, keep
+from logtool.commands.printing import terminal, text
+from logtool.commands.printing.writers import Object, columns
 from logtool.commands.program import parsing
+from logtool.commands.program.node_configs import NodeConfigs
+from logtool.commands.views.retention_key_lines import (
+    COLUMNS,
+    CopyLines,
+    moment,
+    offsets_in,
+    shown_error,
+)
 from logtool.commands.views.retention_key_tables import COPIES, COPY
 from logtool.commands.views.retention_tables import DOCUMENT
 from logtool.dump.selecting import parse_bytes
 from logtool.erasure.forecast import ErasureOptions, KeyCopy
 from logtool.erasure.run import ErasureRun
+from logtool.erasure.states import Reader
 from logtool.exits import Exit
+from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.retention import settings as retention_settings
 from logtool.running.summary import Summary
@@ -23,6 +35,7 @@ from logtool.times import rfc3339
 
 def run(
     inputs: options.LocalInputs,
+    files: NodeConfigs,
     running: options.Running,
     printing: options.Printing,
     *,
@@ -31,13 +44,18 @@ def run(
     key: str,
 ) -> Exit:
     """Print where records with the key lie, and when each is gone; return the exit status."""
+    if files and not inputs.paths and inputs.files_from is None and not inputs.null:
+        inputs = replace(inputs, paths=files.log_dirs())
     dirs = inputs.node_dirs()
     chosen, given = printing.settings(), inputs.of_one_cluster([one.path for one in dirs])
+    given = replace(given, config=files or None)
     start_ms, meaning = parsing.parse_moment("--at", at)
+    is_narrow = terminal.width_of(sys.stdout, wide=chosen.wide) is not None
     view = View(
         schema=DOCUMENT.schema,
         columns=columns(*COPY.names(Way.CSV)),
-        layout=lambda obj: _SHOWN if obj["type"] == "copy" else _error(obj),
+        layout=lambda obj: COLUMNS if obj["type"] == "copy" else shown_error(obj),
+        lines={"table": CopyLines().of} if is_narrow else {},
         row_types=frozenset({COPY.name}),
         sparse=True,
     )
@@ -50,13 +68,14 @@ def run(
             key=wanted,
             start_ms=start_ms,
             changed=retention_settings.parse_change(changed),
-            static=inputs.broker.take(*retention_settings.ALL_FROM_FILE),
         ),
         summary,
         selection=given.selection,
         run=running.run(report),
         flavour=given.flavour,
+        static_of=lambda node: files.take(node, retention_settings.ALL_FROM_FILE),
     )
+    files.require()
     total = CopyTotal(ShownKey(wanted), start_ms)
     printer = KeyPrinter(report, job, total, meaning if at != "now" else None)
     return report.consume(job, printer)
@@ -104,6 +123,10 @@ class CopyTotal:
     is_whole: bool = False
     """True if everything could be read."""
     topics_known: bool = False
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    """Kafka's defaults on which an end rests, because the file of a broker was not given."""
+    assumed_nodes: Sequence[int | None] = ()
+    """Ids of these brokers; None for one that is not known."""
 
     @property
     def gone_ms(self) -> int | None:
@@ -129,6 +152,8 @@ class KeyPrinter(Printer[KeyCopy | Object]):
         self, report: Report, job: ErasureRun, total: CopyTotal, meaning: str | None
     ) -> None:
         self._report, self._job, self._total, self._meaning = report, job, total, meaning
+        self._readable: dict[TopicPartition, dict[int | None, set[int]]] = {}
+        """Offsets that a consumer gets, by partition and by the broker that leads it."""
 
     def show(self, item: KeyCopy | Object) -> None:
         """Print one copy, or damage in its place."""
@@ -143,12 +168,18 @@ class KeyPrinter(Printer[KeyCopy | Object]):
             total.staying_records += item.records
         else:
             total.latest_ms = max(item.gone_ms, total.latest_ms or item.gone_ms)
+        if item.readable_by != Reader.NONE:
+            home = item.file.directory
+            nodes = self._readable.setdefault((home.topic, home.partition), {})
+            nodes.setdefault(item.node, set()).update(item.offsets)
         self._report.item(COPY.row(item))
 
     def finish(self) -> None:
         """Print the sums."""
         total = self._total
         total.files, total.topics_known = self._job.files, self._job.knows_topics
+        total.assumed = dict(sorted(self._job.assumed.items()))
+        total.assumed_nodes = self._job.assumed_nodes
         total.is_whole = self._report.summary.complete and not total.hidden
         self._report.item(COPIES.row(total))
 
@@ -159,6 +190,10 @@ class KeyPrinter(Printer[KeyCopy | Object]):
             yield self._meaning, "dim"
         if not total.topics_known:
             yield "no metadata log was given: settings of topics are not known", "warning"
+        if total.assumed:
+            yield _assumption(total), "warning"
+        for line in self._elections():
+            yield line, None
         if total.hidden:
             places = text.count(total.hidden, "damaged place")
             yield f"the key may also be in {places}", "error"
@@ -170,41 +205,30 @@ class KeyPrinter(Printer[KeyCopy | Object]):
         line = f"{text.count(total.records, 'record')} with the key {where}"
         if total.staying_records:
             line += f"; {text.count(total.staying_records, 'record stays', 'records stay')}"
+            if total.latest_ms is not None:
+                line += f", the others are gone at {moment(total.latest_ms)}"
         elif total.gone_ms is not None:
-            line += f"; all are gone at {str(total.gone)[:19].replace('T', ' ')} UTC"
+            line += f"; all are gone at {moment(total.gone_ms)}"
         yield line, None
 
-
-def _error(obj: Object) -> str | None:
-    if obj["type"] != "error" or obj["position"] is None:
-        return None
-    return text.escape(f"!! {obj['path']}: byte {obj['position']}: {obj['message']}")
-
-
-def _offsets(obj: Object) -> str:
-    first, last = obj["first_offset"], obj["last_offset"]
-    return str(first) if first == last else f"{first} to {last}"
-
-
-def _kind(obj: Object) -> str:
-    words = ("tombstone", obj["is_tombstone"]), ("below the log start", obj["is_below_start"])
-    return ", ".join(word for word, holds in words if holds)
+    def _elections(self) -> Iterator[str]:
+        """Yield the partitions of which consumers get other records if another broker leads."""
+        for (topic, partition), nodes in self._readable.items():
+            every = self._job.live_nodes((topic, partition))
+            by_node = {node: sorted(nodes.get(node, ())) for node in every}
+            if len({tuple(some) for some in by_node.values()}) < 2:
+                continue
+            parts = [f"{_some(found)} if node {node} leads" for node, found in by_node.items()]
+            yield f"{topic}-{partition}: a consumer gets {', and '.join(parts)}"
 
 
-def _gone(obj: Object) -> str:
-    if obj["gone_ms"] is None:
-        return "never"
-    return str(obj["gone"])[:16].replace("T", " ") if obj["gone"] else "after the year 9999"
+def _some(offsets: Sequence[int]) -> str:
+    return offsets_in(offsets) if offsets else "none"
 
 
-_COLUMNS: Sequence[TableColumn] = (
-    TableColumn("file", lambda obj: "/".join(obj["path"].rsplit("/", 2)[-2:])),
-    TableColumn("records", lambda obj: obj["records"]),
-    TableColumn("offsets", _offsets),
-    TableColumn("kind", _kind),
-    TableColumn("gone", _gone),
-    TableColumn("rule", lambda obj: obj["rule"]),
-    TableColumn("stays", lambda obj: obj["obstacle"]),
-    TableColumn("node", lambda obj: obj["node"]),
-)
-_SHOWN = keep(_COLUMNS, "file", "records", "offsets", "gone", "stays")
+def _assumption(total: CopyTotal) -> str:
+    """Return the line on the settings that were assumed."""
+    nodes = [str(node) for node in total.assumed_nodes if node is not None]
+    whose = f" of node{'s' * (len(nodes) > 1)} {', '.join(nodes)}" if nodes else ""
+    values = ", ".join(f"{name}={value}" for name, value in total.assumed.items())
+    return f"no --broker-config{whose} was given: Kafka's defaults are assumed, {values}"

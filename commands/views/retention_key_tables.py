@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from logtool.erasure.states import Reader
 from logtool.schemas.columns import Column, Kind, Table, count, offset, timed
 
 _STAYS = "it stays, or another rule removes it"
@@ -24,6 +25,7 @@ COPY: Final = Table("copy", "file and end of the records in it", (
     Column("state", Kind.STRING, "kind of the file, by the end of its name",
            words=("live", "deleted", "cleaned", "swap")),
     count("records", "records with the key"),
+    Column("offsets", Kind.NUMBERS, "offsets of these, rising"),
     offset("first_offset", "least offset of these"),
     offset("last_offset", "largest offset of these"),
     *timed("first_timestamp_ms", "least timestamp of these", _NO_TIME),
@@ -31,6 +33,13 @@ COPY: Final = Table("copy", "file and end of the records in it", (
     Column("is_tombstone", Kind.BOOL, "whether they are tombstones"),
     Column("is_below_start", Kind.BOOL, "whether they are below the log start offset: no consumer "
            "gets them, but their bytes are there"),
+    Column("transaction", Kind.STRING, "end of the transaction that they are in",
+           null="it was committed, or they are in no transaction", words=("aborted", "open")),
+    Column("readable_by", Kind.STRING, "consumers that get them if this broker leads the partition "
+           "after the start: any-consumer, also with isolation.level=read_committed; "
+           "read-uncommitted, only with that isolation level; or no-consumer", words=tuple(Reader)),
+    *timed("delete_horizon_ms", "time from which on a cleaning removes the tombstones",
+           "they are not tombstones, or no cleaning has set the time yet"),
     Column("rule", Kind.STRING, "what removes them: a rule of retention, the log cleaner, the "
            "start itself, or the deletion of the partition dir", null="they stay",
            words=("log-start", "size", "time", "cleaner", "start", "deleted-partition"),
@@ -59,6 +68,9 @@ COPIES: Final = Table("copies", "run", (
     *timed("gone_ms", "time from which on all of them are gone",
            "one stays, no copy was found, or not everything could be read"),
     *timed("start_ms", "assumed start of the brokers", None),
+    Column("assumed", Kind.SETTINGS, "settings of brokers on which these times rest and for which "
+           "Kafka's defaults were assumed, because --broker-config was not given for them"),
+    Column("assumed_nodes", Kind.NODES, "ids of these brokers"),
     Column("topics_known", Kind.BOOL, "whether a metadata log says the settings of topics"),
 ), note="The sum of all copies.", type="copies",
     made_from="logtool.commands.views.retention_key:CopyTotal")  # fmt: skip

@@ -48,6 +48,13 @@ class Refuge(StrEnum):
     UNREAD = "unread"
 
 
+_NEVER_TAKEN = (
+    CleaningObstacle.DISABLED, CleaningObstacle.CHECKPOINT, CleaningObstacle.FUTURE,
+    CleaningObstacle.DAMAGE, CleaningObstacle.OVERFLOW,
+)  # fmt: skip
+"""Obstacles that no time and no new record removes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fate:
     """The end of a copy."""
@@ -132,6 +139,9 @@ def of_cleaner(
     stays = np.where(found.is_tombstone, 3, 2)
     replaced = np.where((offset < limit) & (newest < limit), 4, 1)
     number = np.where(goes, 0, np.where((offset < newest) | useless, replaced, stays))
+    # The horizon of a tombstone is not what keeps it in a log that the cleaner does not take.
+    is_waiting = is_due_tombstone if one.obstacle not in _NEVER_TAKEN else found.is_tombstone
+    number = np.where((number == 3) & is_waiting, 1, number)
     fates = (
         Fate(Remover.CLEANER, None, when + delay_ms, str(one.obstacle) if one.obstacle else None),
         Fate(None, obstacle=str(one.obstacle or extent.bound)),

@@ -12,15 +12,19 @@ import numpy as np
 
 from logtool.cleaner.run import CleanerOptions, CleanerRun, PartitionCleaning
 from logtool.cleaner.transactions import AbortedTransactions
-from logtool.erasure import fates
+from logtool.erasure import fates, rests, states
 from logtool.erasure.fates import Fate, Moments, Refuge
 from logtool.erasure.files import KeyRecords, RecordFile, joined
+from logtool.erasure.states import Reader
+from logtool.erasure.transactions import ABORTED, COMMITTED, OPEN, TransactionEnds
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind, uncommitted_swaps
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.kafka import KAFKA
+from logtool.metadata.setting_values import BROKER_NAMES, SettingSource
+from logtool.node.settings import ALWAYS_COMPACTED
 from logtool.retention import settings
 from logtool.retention.logs import LiveLogs
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
@@ -38,8 +42,9 @@ class ErasureOptions:
     """Time at which the brokers start, in ms."""
     changed: Mapping[str, str] = field(default_factory=dict)
     """Settings of a planned change."""
-    static: Mapping[str, str] = field(default_factory=dict)
-    """Settings in the broker's own file."""
+    static: Mapping[str, str] | None = None
+    """Settings in the broker's own file; None if it was not given, so that Kafka's defaults are
+    assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +54,54 @@ class KeyCopy:
     file: RecordFile
     node: int | None
     """Id of the broker; None if it is not known."""
-    records: int
-    first_offset: int
-    last_offset: int
+    offsets: Sequence[int]
+    """The offsets of the records, rising."""
     first_timestamp_ms: int | None
     """Least timestamp; None if no record has one."""
     last_timestamp_ms: int | None
     is_tombstone: bool
     is_below_start: bool
     """True if the records are below the log start offset."""
+    end: int
+    """End of the transaction of each; `COMMITTED` also without a transaction."""
+    delete_horizon_ms: int | None
+    """Largest delete horizon of the tombstones; None if they have none yet."""
     fate: Fate
+
+    @property
+    def records(self) -> int:
+        """Return the number of records."""
+        return len(self.offsets)
+
+    @property
+    def first_offset(self) -> int:
+        """Return the least offset."""
+        return self.offsets[0]
+
+    @property
+    def last_offset(self) -> int:
+        """Return the largest offset."""
+        return self.offsets[-1]
+
+    @property
+    def transaction(self) -> str | None:
+        """Return ``aborted`` or ``open``; None for neither."""
+        return {ABORTED: "aborted", OPEN: "open"}.get(self.end)
+
+    @property
+    def readable_by(self) -> str:
+        """Return the consumers that get the records if this broker leads the partition."""
+        is_stray = self.fate.obstacle == Refuge.STRAY
+        of_records = states.of_record(
+            is_tombstone=self.is_tombstone, end=self.end, is_below_start=self.is_below_start
+        )
+        of_file = states.of_place(self.file.name, self.file.directory)
+        return Reader.NONE if is_stray else states.reader((*of_records, *of_file))
+
+    @property
+    def delete_horizon(self) -> str | None:
+        """Return `delete_horizon_ms` in UTC."""
+        return rfc3339(self.delete_horizon_ms)
 
     @property
     def first_timestamp(self) -> str | None:
@@ -96,9 +139,13 @@ class BrokerForecast:
 
     def __init__(self, node: int | None, logs: LiveLogs, options: ErasureOptions) -> None:
         self._node, self._logs, self._options = node, logs, options
+        self._static = options.static or {}
         self._settings = RetentionSettings(
-            logs.image, logs.node.node_id, options.static, options.changed
+            logs.image, logs.node.node_id, self._static, options.changed
         )
+        self._ends = TransactionEnds(logs.pace)
+        self.assumed: dict[str, str] = {}
+        """Kafka's defaults on which an end rests, because the broker's own file was not given."""
         first = self._settings.of_broker(settings.FIRST_DELAY).number
         self._moments = Moments(
             start=options.start_ms,
@@ -111,13 +158,14 @@ class BrokerForecast:
     def read(self, logs: LiveLogs) -> Iterator[UnreadableError]:
         """Forecast the retention and the cleaning of the logs; yields the errors."""
         one = self._options
-        of_retention = RetentionOptions(one.start_ms, one.changed, one.static, with_stamps=False)
+        static = self._static
+        of_retention = RetentionOptions(one.start_ms, one.changed, static, with_stamps=False)
         for retained in RetentionRun(logs, of_retention):
             if isinstance(retained, UnreadableError):
                 yield retained
             else:
                 self._retained[retained.path] = retained
-        for cleaned in CleanerRun(logs, CleanerOptions(one.start_ms, one.changed, one.static)):
+        for cleaned in CleanerRun(logs, CleanerOptions(one.start_ms, one.changed, static)):
             if isinstance(cleaned, UnreadableError):
                 yield cleaned
             else:
@@ -195,33 +243,53 @@ class BrokerForecast:
 
     def _grouped(
         self, file: RecordFile, records: KeyRecords, ends: Sequence[Fate], number: Column | None
-    ) -> Iterator[KeyCopy]:
+    ) -> Iterator[KeyCopy | UnreadableError]:
         """Yield the records of a file in groups of the same end, in the order of their offsets."""
+        end = np.full(len(records), COMMITTED)
+        try:
+            end = self._ends.of_each(file.path, file.name, records.offset, records.producer_id)
+        except UnreadableError as error:
+            yield error
         retained = self._retained.get(file.path.parent)
         start = retained.log.columns.log_start if retained else 0
         below = records.offset < start
         numbers = np.zeros(len(records), np.int64) if number is None else number
-        group = numbers * 4 + records.is_tombstone * 2 + below
+        group = (numbers * 3 + end) * 4 + records.is_tombstone * 2 + below
         copies = [
-            _copy(file, self._node, records.rows(group == value), ends[value // 4], value)
+            _copy(file, self._node, records.rows(group == value), ends[value // 12], value)
             for value in np.unique(group).tolist()
         ]
-        yield from sorted(copies, key=lambda one: one.first_offset)
+        for copy in sorted(copies, key=lambda one: one.first_offset):
+            if self._options.static is None:
+                self._assume(copy)
+            yield copy
+
+    def _assume(self, copy: KeyCopy) -> None:
+        """Note the settings of the broker's own file on which the end of a copy rests."""
+        topic, is_compacted = copy.file.directory.topic, copy.file.path.parent in self._cleaned
+        of_broker, of_topic = rests.on(copy.fate, is_compacted=is_compacted)
+        found = [self._settings.of_broker(name) for name in of_broker]
+        found += [self._settings.value(topic, name) for name in of_topic]
+        for one in found:
+            is_fixed = one.name == settings.POLICY and topic in ALWAYS_COMPACTED
+            if one.source is SettingSource.DEFAULT and not is_fixed:
+                self.assumed[BROKER_NAMES.get(one.name, one.name)] = one.value
 
 
 def _copy(
     file: RecordFile, node: int | None, records: KeyRecords, fate: Fate, group: int
 ) -> KeyCopy:
     stamps = records.timestamp[records.timestamp >= 0]
+    horizon = int(records.horizon.max()) if group & 2 else -1
     return KeyCopy(
         file=file,
         node=node,
-        records=len(records),
-        first_offset=int(records.offset.min()),
-        last_offset=int(records.offset.max()),
+        offsets=np.sort(records.offset).tolist(),
         first_timestamp_ms=int(stamps.min()) if len(stamps) else None,
         last_timestamp_ms=int(stamps.max()) if len(stamps) else None,
         is_tombstone=bool(group & 2),
         is_below_start=bool(group & 1),
+        end=group // 4 % 3,
+        delete_horizon_ms=horizon if horizon >= 0 else None,
         fate=fate,
     )

@@ -1,6 +1,7 @@
 """The copies of a key that `retention --key` finds in log dirs of real brokers."""
 
 import json
+import shutil
 from itertools import groupby
 
 import pytest
@@ -51,6 +52,7 @@ def test_every_file_that_holds_the_key_is_named(run, small):
     for path, offsets in expected.items():
         some = found[path]
         assert sum(one["records"] for one in some) == len(offsets)
+        assert sorted(at for one in some for at in one["offsets"]) == sorted(offsets)
         assert min(one["first_offset"] for one in some) == min(offsets)
         assert max(one["last_offset"] for one in some) == max(offsets)
     assert total["records"] == sum(map(len, expected.values()))
@@ -99,6 +101,7 @@ def test_records_below_the_log_start_are_there_but_not_served(run, scenario):
     assert (below["is_below_start"], served["is_below_start"]) == (True, False)
     assert (below["records"], served["records"]) == (2, 7)
     assert below["last_offset"] < 77 <= served["first_offset"]  # The log starts at 77.
+    assert (below["readable_by"], served["readable_by"]) == ("no-consumer", "any-consumer")
 
 
 @pytest.mark.parametrize("end", [".cleaned", ".swap", "-stray", "-future"])
@@ -150,6 +153,107 @@ def test_replicas_are_forecast_broker_by_broker(run, scenario):
     assert {one["obstacle"] for one in copies} == {None, "stray"}
     named, _ = search(run, f"7={homes[1]}")
     assert {one["node"] for one in named} == {7}
+
+
+def test_each_broker_has_a_file_of_its_own(run, scenario, tmp_path):
+    _, one, other = (scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3))
+    files = []
+    for node, name, delay in ((2, "node.id", 7), (3, "broker.id", 9)):
+        file = tmp_path / f"{node}.properties"
+        file.write_text(f"{name}={node}\nlog.segment.delete.delay.ms={delay}\n")
+        files += ["--broker-config", file]
+    every, total = search(run, *files, one, other)
+    ends = {(copy["node"], copy["gone_ms"] % 1000) for copy in every if copy["rule"] == "time"}
+    assert ends == {(2, AT % 1000 + 7), (3, AT % 1000 + 9)}
+    assert (total["assumed"], total["assumed_nodes"]) == ({}, [])
+    _, total = search(run, *files[:2], one, other)
+    assert total["assumed_nodes"] == [3]
+    assert total["assumed"]["log.segment.delete.delay.ms"] == "60000"
+    for wrong in ([*files, one], [*files, *files[:2], one, other]):
+        assert run("retention", "--key", KEY, *wrong).status == 2
+    assert run("retention", *files, one).status == 2
+    nameless = tmp_path / "nameless.properties"
+    nameless.write_text("log.cleaner.enable=false\n")
+    given = ["--broker-config", nameless, *files[:2]]
+    assert run("retention", "--key", KEY, *given, one, other).status == 2
+
+
+def test_only_settings_on_which_an_answer_rests_are_assumed(run, small):
+    result = run("retention", "--key", KEY, "--topic", "compacted*", small)
+    _, total = search(run, "--topic", "compacted*", small)
+    assert total["assumed"] == {}  # The latest value stays, and the topic is a compacted one.
+    assert "--broker-config" not in result.stderr
+    (doomed,), total = search(run, "--topic", "doomed*", small)
+    assert doomed["rule"] == "deleted-partition"
+    assert total["assumed"] == {
+        "log.initial.task.delay.ms": "30000", "log.segment.delete.delay.ms": "60000",
+    }  # fmt: skip
+    result = run("retention", "--key", KEY, "--topic", "doomed*", small)
+    assert "--broker-config" in result.stderr
+
+
+def test_a_broker_without_a_cleaner_keeps_a_tombstone_for_that_reason(run, small, tmp_path):
+    config = tmp_path / "server.properties"
+    config.write_text("log.cleaner.enable=false\n")
+    records = run("dump", "-f", "ndjson", "--value", "null:", small / KEYS).of_type("record")
+    key = records[-1]["key"]["utf8"]
+    found = {}
+    for given in ([], ["--broker-config", config]):
+        copies, total = search(run, *given, small / KEYS, key=key)
+        found[len(given)] = {one["obstacle"] for one in copies if one["is_tombstone"]}
+        assert ("log.cleaner.enable" in total["assumed"]) == (not given)
+    assert found == {0: {"active-segment"}, 2: {"cleaner-disabled"}}
+
+
+def test_transactions_are_those_of_dump(run, scenario):
+    folder = scenario("4.3.1/clean") / "tx.mixed-0"
+    every = run("dump", "-f", "ndjson", "--records", folder).of_type("record")
+    records = [one for one in every if not one["control"]]
+    words = {"aborted": "aborted", "open-transaction": "open"}
+    seen = set()
+    for key in sorted({one["key"]["utf8"] for one in records if one["key"]} - {None}):
+        marked = run("dump", "-f", "ndjson", "--key", key, folder).of_type("record")
+        expected = {
+            one["offset"]: next((words[word] for word in one["state"] if word in words), None)
+            for one in marked
+        }
+        copies, _ = search(run, folder, key=key)
+        assert {at: one["transaction"] for one in copies for at in one["offsets"]} == expected
+        for one in copies:
+            reader = "read-uncommitted" if one["transaction"] else "any-consumer"
+            assert one["readable_by"] == reader
+        seen |= set(expected.values())
+    assert seen == {None, "aborted", "open"}
+
+
+def test_a_terminal_gets_two_lines_for_each_copy(run, small, monkeypatch):
+    copies, _ = search(run, small)
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = run("retention", "--at", AT, "--key", KEY, small).stdout.splitlines()
+    assert len(lines) == 1 + 2 * len(copies)  # The first line is for the node.
+    for copy, file, fate in zip(copies, lines[1::2], lines[2::2], strict=True):
+        assert copy["path"].endswith(file)
+        if copy["records"] <= 8:
+            assert f" {', '.join(map(str, copy['offsets']))}" in fate
+        else:
+            assert f" {copy['first_offset']} to {copy['last_offset']} " in fate
+        if copy["gone"]:
+            assert f"{copy['gone'][:19].replace('T', ' ')} UTC" in fate
+        else:
+            assert copy["obstacle"] in fate
+    rows = run("retention", "--wide", "--at", AT, "--key", KEY, small).stdout.splitlines()
+    assert len(rows) == 2 + len(copies)
+
+
+def test_other_leaders_that_serve_other_offsets_are_named(run, scenario, tmp_path):
+    one = scenario("4.3.1/clean") / MIDDLE
+    homes = [tmp_path / "1", tmp_path / "2"]
+    for home in homes:
+        shutil.copytree(one, home / MIDDLE)
+    given = [f"{node}={home}" for node, home in enumerate(homes, 1)]
+    assert MIDDLE not in run("retention", "--key", "key-0041", *given).stderr
+    (homes[1] / "log-start-offset-checkpoint").write_text("0\n1\ndeleted-records.mid 0 77\n")
+    assert f"{MIDDLE}: " in run("retention", "--key", "key-0041", *given).stderr
 
 
 def test_options_that_do_not_go_together(run, small):

@@ -82,6 +82,23 @@ def test_a_tombstone_goes_when_its_horizon_has_passed(
     assert ends([3, 50], tombstones=(50,), horizon=horizon) == [(GONE, None), expected]
 
 
+@pytest.mark.parametrize(
+    ("obstacle", "horizon", "expected"),
+    [
+        (CleaningObstacle.DISABLED, -1, "cleaner-disabled"),
+        (CleaningObstacle.FUTURE, NOW, "future-copy"),
+        (CleaningObstacle.ACTIVE, -1, "tombstone"),
+        (CleaningObstacle.ACTIVE, NOW + PAUSE + 1, "tombstone"),
+        (CleaningObstacle.ACTIVE, NOW, "active-segment"),
+    ],
+)
+def test_a_tombstone_without_a_cleaning_stays_for_the_reason_of_the_log(
+    obstacle: CleaningObstacle, horizon: int, expected: str
+) -> None:
+    found = ends([3, 50], tombstones=(50,), horizon=horizon, obstacle=obstacle)
+    assert found == [(None, str(obstacle)), (None, expected)]
+
+
 def test_a_record_of_an_aborted_transaction_goes_and_replaces_nothing() -> None:
     assert ends([3, 50], aborted=(50,)) == [LATEST, (GONE, None)]
 
