@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
-from logtool.checks import compaction, file_names, root, topic_id_support
+from logtool.checks import compaction, file_names, foreign_segments, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
@@ -52,9 +52,10 @@ _REPAIRED = frozenset(
      "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order", "batch/record-count",
      "batch/hole", "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole",
      "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end",
-     "checkpoint/recovery-point-beyond-end", "checkpoint/high-watermark-ahead"}
+     "checkpoint/recovery-point-beyond-end", "checkpoint/high-watermark-ahead",
+     foreign_segments.CODE}
 )  # fmt: skip
-"""Damage that `recover --fill-from` may repair."""
+"""Damage about which another copy says more; `recover --fill-from` may repair most of it."""
 
 _NO_REQUEST = CheckRequest()
 _WENT = "was renamed or deleted while logtool checked its log dir"
@@ -191,6 +192,8 @@ class Verification:
 
             self._repairs[key] = propose.repair(home, self._paths, key[1])
         command = self._repairs[key]
+        if command and item.code == foreign_segments.CODE:  # which no repair mends
+            command = foreign_segments.comparison(item.topic, self._paths)
         return replace(item, next=command) if command else item
 
     def _is_wanted(self, item: Item) -> bool:
@@ -345,8 +348,7 @@ class Verification:
         listed = opening.try_partitions([path for path, _ in chosen], home.flavour)
         request = self._request(known=Settings())
         jobs = (
-            self._job(path, result, request)
-            for (path, _), result in zip(chosen, listed, strict=True)
+            self._job(path, one, request) for (path, _), one in zip(chosen, listed, strict=True)
         )
         yield from self._partitions(jobs, AlteredFiles(alone=True))
 

@@ -8,7 +8,7 @@
 
 from collections.abc import Iterator
 
-from logtool.checks.producers import EXPIRATION_MS
+from logtool.checks.foreign_segments import EXPIRATION_MS
 from logtool.findings import Finding, Severity
 from logtool.formats import wording
 from logtool.formats.leader_epoch_checkpoint import EpochRow

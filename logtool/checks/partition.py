@@ -3,12 +3,13 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from logtool.checks import (
     continuity,
     file_names,
+    foreign_segments,
     indexes,
     leader_epochs,
     log_absence,
@@ -20,8 +21,9 @@ from logtool.checks.compaction import NOT_KNOWN, Cleaning, CompactionEvidence
 from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.report import Level, PartitionSummary, SegmentReport, SegmentTask
 from logtool.checks.segment import vanished
+from logtool.disk import shell
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Finding, Remedy
 from logtool.formats import compression, leader_epoch_checkpoint, offset_index
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
@@ -290,6 +292,12 @@ def _check_producers(
     compacted = request.cleaning.is_compacted or any(report.has_gaps for report in reports)
     usable = True
     absent: list[range] = []
+
+    @cache
+    def foreign() -> list[foreign_segments.ForeignSegment]:
+        """Return the segments in doubt; called where a snapshot contradicts the log."""
+        return [] if compacted else foreign_segments.foreign_segments(reports, snapshots)
+
     for segment, report in zip(partition.segments, reports, strict=True):
         # The lost batches of a damaged segment are unknown, and so is the state behind it.
         usable = usable and report.scanned and not report.damaged
@@ -302,10 +310,20 @@ def _check_producers(
             aborted += state.apply(rows[begin:end])[0]
             begin = max(begin, end)
             if usable and entries is not None:
-                yield from producers.compare_snapshot(
-                    file, entries, state.producers, first_known=first_known,
-                    compacted=compacted, absent=absent,
+                compare = partial(
+                    producers.compare_snapshot, file, entries, state.producers,
+                    first_known=first_known, compacted=compacted, absent=absent,
                 )  # fmt: skip
+                found = list(compare())
+                if found and foreign():
+                    before = [one for one in foreign() if one.base_offset < offset]
+                    skipped = frozenset[int]().union(*(one.producers for one in before))
+                    # A rebuild of the snapshot would remove what shows the foreign segment.
+                    found = [
+                        replace(one, remedy_override=Remedy.NONE)
+                        for one in compare(skipped=skipped)
+                    ]
+                yield from found
         ended, intruders = state.apply(rows[begin:])
         aborted += ended
         if report.scanned:
@@ -335,6 +353,12 @@ def _check_producers(
                 path=segment.log.path,
                 segment=segment.base_offset,
             )
+    for one in foreign() if foreign.cache_info().currsize else ():
+        log_dir = shell.path(partition.path.parent)
+        yield one.finding().placed(
+            partition.segments[one.index].log.path,
+            next_command=f"logtool verify --wrong-topic {log_dir}",
+        )
     yield from _beyond_end(partition, _log_end(partition, reports))
 
 

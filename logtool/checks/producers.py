@@ -1,10 +1,11 @@
 """Rules that need the producer state of the log: transaction indexes and producer snapshots."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from logtool.checks.foreign_segments import is_forgotten
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -15,8 +16,6 @@ from logtool.log.file import File
 from logtool.log.producer_state import NONE, AbortedTransaction, Producer
 
 _OPEN = "first offset of the open transaction"
-EXPIRATION_MS = 86_400_000
-"""Default of ``producer.id.expiration.ms``: older producers may be missing from a snapshot."""
 
 
 def check_transaction_index(
@@ -144,17 +143,21 @@ def compare_snapshot(
     first_known: int,
     compacted: bool,
     absent: Sequence[range] = (),
+    skipped: Collection[int] = (),
 ) -> Iterator[Finding]:
     """Compare a snapshot with the state replayed from `first_known` up to the snapshot's offset.
 
     Only producers with batches in the log are judged. From a compacted log, batches and markers
     that the snapshot counts may be gone: the replay may then know less than the snapshot, but must
     not contradict it. A producer whose last batch is in one of the `absent` ranges of a log without
-    compaction is not judged: the snapshot is right, and shows that a segment is missing.
+    compaction is not judged: the snapshot is right, and shows that a segment is missing. Nor are
+    the producer ids in `skipped`.
     """
     command = f"logtool dump {shell.path(file.path)}"
     for producer_id, state in sorted(replayed.items()):
         entry = entries.get(producer_id)
+        if producer_id in skipped:
+            continue
         if entry and not compacted and any(entry["last_offset"] in one for one in absent):
             continue
         if entry is None:
@@ -171,10 +174,7 @@ def compare_snapshot(
 
 
 def _missing(producer_id: int, state: Producer, file: File) -> str | None:
-    # The age is that when the file was written; a copy without time stamps only looks older, and
-    # so does a file whose time is not known.
-    age_ms = file.mtime_ns // 1_000_000 - state.timestamp if file.mtime_ns else EXPIRATION_MS
-    if state.transaction_first_offset == NONE and age_ms >= EXPIRATION_MS:
+    if state.transaction_first_offset == NONE and is_forgotten(file, state.timestamp):
         return None
     return (
         f"producer {producer_id} is missing, but the log has batches of this producer up to "

@@ -28,6 +28,7 @@ from logtool.doctor.answers import (
     Identity,
     KeptDirty,
     Limit,
+    Next,
     NextStart,
     OldFormats,
     OpenTransactionsAnswer,
@@ -83,15 +84,18 @@ def diagnose(runs: Sequence[Examination]) -> Iterator[Diagnosed]:
     end = None
     for run in runs:
         end = end or run.look()
+    named: list[Next] = []
     for run in runs:
         yield from run.findings
         yield from run.actions
         yield from run.unread
-        yield from answers(run, [one for one in runs if one is not run])
+        for answer in answers(run, [one for one in runs if one is not run]):
+            named += [answer] if isinstance(answer, Next) else []
+            yield answer
     if quorum := controllers(runs):
         runs[0].summary.to_do = True
         yield quorum
-    yield from comparison(runs)
+    yield from comparison(runs, named)
     if end:
         raise end
 

@@ -21,7 +21,7 @@ from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.buckets import is_bucket
 from logtool.log.inputs import kind_of, log_dirs_in
 from logtool.node.identity import ids_of
-from logtool.running.remedies import Remedies
+from logtool.running.remedies import FOREIGN, Remedies
 
 _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
 """Remedies of findings about data that another copy can still have."""
@@ -116,11 +116,12 @@ def stuck_transactions(given: Sequence[Answer]) -> Next | None:
     return None
 
 
-def comparison(runs: Sequence[Examination]) -> Iterator[Next]:
+def comparison(runs: Sequence[Examination], named: Sequence[Next] = ()) -> Iterator[Next]:
     """Yield the command that compares the replicas of several brokers, which `doctor` does not.
 
-    Where another broker has a sound copy of damaged replicas, the fill is named before it: the
-    comparison does not read what is damaged.
+    Where another broker has a sound copy of damaged replicas, the fill comes before it: the
+    comparison does not read what is damaged. A fill that is already among the `named` commands is
+    not named again.
     Nothing is yielded for one broker, and for Redpanda, whose replicas no command compares.
     """
     of_kafka = all(one.flavour.has_checkpoints for run in runs for one in run.homes)
@@ -128,12 +129,23 @@ def comparison(runs: Sequence[Examination]) -> Iterator[Next]:
         return
     command = "watermark" if any(run.has_partition_dirs for run in runs) else "cluster"
     words = [_node_dir(run.node, path) for run in runs for path in run.paths]
-    when = ""
+    when, known = "", {one.command for one in named}
     for run in runs:
         if copies := copies_of(run, [one for one in runs if one is not run]):
             first = _fill(run, copies)
+            if first.command in known:
+                when = when or "after these repairs, "
+                continue
             yield Next(first.command, f"{'then' if when else 'first'} {first.reason}")
             when = "then "
+    doubtful = {one.topic: None for run in runs for one in run.findings if one.code == FOREIGN}
+    if doubtful:
+        topics = [shell.option("--topic", topic) for topic in doubtful if topic]
+        chosen = topics if len(topics) <= _MOST_TOPICS else []
+        yield Next(
+            f"logtool diff {' '.join([*chosen, *words])}",
+            "the copies of the partitions whose segments may hold batches of another partition",
+        )
     yield Next(
         f"logtool {command} {' '.join(words)}",
         f"{when}the replicas of these brokers compared: which of them may lead, and what is then "
@@ -182,7 +194,7 @@ def _undelete(run: Examination, waiting: Sequence[Finding]) -> Next:
 
 def copies_of(run: Examination, others: Sequence[Examination]) -> list[Path]:
     """Return the paths of other brokers that have a sound copy of a damaged partition."""
-    damaged = _damaged(run)
+    damaged = _damaged(run, without=FOREIGN)  # which no fill mends
     copies: list[Path] = []
     for other in others:
         is_bad = _damaged(other)
@@ -218,13 +230,16 @@ def _is_serious(found: Finding) -> bool:
     return found.severity is not Severity.INFO
 
 
-def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
-    """Return topic and partition of the logs that have damage or lose records at the start."""
+def _damaged(run: Examination, *, without: str | None = None) -> set[tuple[str | None, int | None]]:
+    """Return topic and partition of the logs that have damage or lose records at the start.
+
+    Findings with the code `without` do not count.
+    """
     lost = {(one.request.topic, one.request.partition) for one in run.forecasts if one.losses}
     return lost | {
         (one.topic, one.partition)
         for one in run.findings
-        if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY
+        if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY and one.code != without
     }
 
 
@@ -241,7 +256,8 @@ def _filled_by_a_copy(errors: Sequence[Finding]) -> Next | None:
 
 def _finding(run: Examination, found: Finding) -> Next:
     remedies = Remedies(run.paths, run.selection)
-    remedies.add(found)
+    for one in (found, *(other for other in run.findings if other.code == FOREIGN)):
+        remedies.add(one)
     if found.remedy in (Remedy.RECOVER, Remedy.CHECKPOINT):
         for one in remedies.counts():
             if one.command:

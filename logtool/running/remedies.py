@@ -1,6 +1,6 @@
 """Ways to repair the findings of a run: counted by remedy, each with its command.
 
-No command loses records.
+No command loses records, and none has ``--apply``: each prints first what it would change.
 """
 
 import shlex
@@ -16,6 +16,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.selection import Selection
 
+FOREIGN = "segment/other-partition"
+"""Code of a segment in doubt: a recovery would write producer snapshots that agree with it."""
 MOST_PARTITIONS = 3
 """Partition dirs that a command names; it takes the log dirs if more need it."""
 FILLED = frozenset(
@@ -64,6 +66,8 @@ class Remedies:
         """The next commands of the findings that a copy mends."""
         self._outside: set[_Way] = set()
         """Remedies of findings that are not in a partition dir."""
+        self._in_doubt: set[Path] = set()
+        """Partition dirs with a segment that may hold batches of another partition."""
 
     def add(self, finding: Finding) -> None:
         """Count one finding."""
@@ -78,6 +82,8 @@ class Remedies:
             self._fills.setdefault(way, {})[finding.next or ""] = None
         if folder := _log_of(finding) if way in _FILLS else _partition_dir(finding):
             self._partitions.setdefault(way, {})[folder] = None
+            if finding.code == FOREIGN:
+                self._in_doubt.add(folder)
         else:
             self._outside.add(way)
 
@@ -104,13 +110,15 @@ class Remedies:
         if remedy is not Remedy.RECOVER:
             return explain
         # recover refuses to change a log dir in which something is lost.
-        losing = [one for each in _LOSSES for one in self._partitions.get(each, {})]
-        folders = [one for one in self._partitions.get(way, {}) if one not in losing]
+        losing = {one for each in _LOSSES for one in self._partitions.get(each, {})}
+        left_out = losing | self._in_doubt
+        folders = [one for one in self._partitions.get(way, {}) if one not in left_out]
         if way not in self._outside and not folders:
             # Filling mends these findings, too.
-            return self._fill(_LOSS) if self._counts[_LOSS] else explain
-        is_safe = self._is_by_name(way, folders) or not any(self._counts[one] for one in _LOSSES)
-        return self._recover("--full --apply" if is_safe else "--full", way, folders)
+            return self._fill(_LOSS) if self._counts[_LOSS] and not self._in_doubt else explain
+        if self._in_doubt and not self._is_by_name(way, folders):
+            return explain
+        return self._recover("--full", way, folders)
 
     def _fill(self, way: "_Way") -> str:
         """Return the command that fills logs from a copy."""
@@ -141,10 +149,10 @@ class Remedies:
         found = self._fills[way]
         if any(not one.startswith("logtool recover ") for one in found):
             return None
-        commands = [shlex.split(one) for one in found]
+        commands = [[word for word in shlex.split(one) if word != "--apply"] for one in found]
         if len({tuple(words[:-1]) for words in commands}) > 1 or len(commands) > MOST_PARTITIONS:
             return None
-        return " ".join([next(iter(found)), *(shell.path(words[-1]) for words in commands[1:])])
+        return shell.join([*commands[0], *(words[-1] for words in commands[1:])])
 
 
 _Way = tuple[Remedy, bool]

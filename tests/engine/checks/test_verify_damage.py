@@ -68,7 +68,7 @@ NOT_IN_THE_TABLE = {
     "batch/old-format", "batch/other-topic", "batch/twice", "offset-index/newer-format",
     "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs",
     "log/beginning-lost", "log/beginning-deleted", "log/beginning-cleaned",
-    "producer-snapshot/lost", "producer-snapshot/lost-transaction",
+    "producer-snapshot/lost", "producer-snapshot/lost-transaction", "segment/other-partition",
     "leader-epoch/above-metadata", "leader-epoch/ahead-of-metadata",
     "remote/hole", "remote/deleted-early", "remote/dangling-copy", "remote/copy-unfinished",
     "remote/delete-unfinished", "remote/unreferenced", "remote/outside-lineage",
@@ -91,7 +91,7 @@ NOT_IN_THE_TABLE = {
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
 `logtool metadata` (see test_metadata), of Redpanda (see test_verify_redpanda) and for what is
   absent (see test_absence, test_broker_dirs and test_partition_absence), or changed by a tool (see
-test_altered), and for formats that are old or new (see
+test_altered), for segments of other partitions (see test_foreign_segments), and for formats that are old or new (see
 test_old_formats, test_wide_index), and of tiered storage (see test_remote and test_tiered), and of
 AutoMQ (see tests/formats/automq and test_automq)."""
 
