@@ -55,7 +55,8 @@ def recover(
     epochs, up to the high watermark of the other copy. A lost beginning comes back as well, but
     nothing below the log start offset of either copy. Damage between batches whose offsets follow
     each other, such as zeros behind a segment, is left out. logtool only reads that copy. What it
-    cannot fill is listed as unfilled. See logtool-recipes(7).
+    cannot fill is listed as unfilled. Where both copies have sound batches that differ, nothing is
+    filled, and the copy is listed as one from which the log diverges. See logtool-recipes(7).
 
     Truncation and clean shutdown:
 
@@ -71,7 +72,8 @@ def recover(
     Exit status:
       0    with --apply: done; without: nothing to do
       1    without --apply: something to do; with --apply: a log does not load, damage was not
-           filled, or a file stops the broker or takes its log dir offline
+           filled, a log diverges from the copy, or a file stops the broker or takes its log dir
+           offline
       2
       4    ..., or could not be written
       5    refused: the log dir is in use, records would be lost, files changed, or a log dir cannot

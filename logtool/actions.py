@@ -105,6 +105,7 @@ GRAVE = frozenset(
         "discard",
         "lacks",
         "unfilled",
+        "diverges",
         "zombie",
         "overlap",
         "absent",

@@ -16,9 +16,11 @@ from logtool.copies.log_dirs import LogDirDifference, built_differences, differe
 from logtool.copies.pair import Status
 from logtool.copies.sources import ListedCopy, find
 from logtool.copies.verdict import CopiesVerdict, DamageInCopy, LeaderCandidates, judge
-from logtool.disk import files
+from logtool.disk import files, shell
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats.names import CLUSTER_METADATA, FileKind, TopicPartition
+from logtool.loading import segment_twins
+from logtool.loading.segment_twins import SegmentPlace
 from logtool.log import inputs, opening
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir, PathKind
@@ -63,6 +65,8 @@ class Diff:
         if save:
             digest.check_place(save)
         self._images: list[MetadataImage] = []
+        self._places: list[SegmentPlace] = []
+        """Every segment of the copies that are directories."""
 
     @property
     def saves(self) -> bool:
@@ -84,6 +88,12 @@ class Diff:
                 self._images += [] if self._save else _images(source.path)
         self._images.sort(key=lambda one: one.offset, reverse=True)
         self._run.bytes_total = sum(segment.log.size for one in copies for segment in one.segments)
+        self._places = [
+            place
+            for one in copies
+            if one.listed
+            for place in segment_twins.places_of(one.key, one.listed)
+        ]
         groups = _grouped(copies)
         if not self._save:
             yield from self._all(groups, None)
@@ -122,11 +132,40 @@ class Diff:
                     verdict = replace(verdict, standing=standing, may_begin_later=later)
                     if not self._save and verdict.wounds:
                         verdict = self._with_bytes(verdict, group)
+                    if not self._save and verdict.diverges_at is not None:
+                        verdict = self._with_cause(verdict)
                     yield _with_plans(verdict)
                     if self._whole and verdict.status in (Status.SAME, Status.DAMAGED):
                         yield from self._of_indexes(group)
         except OutOfTimeError:
             return
+
+    def _with_cause(self, verdict: CopiesVerdict) -> CopiesVerdict:
+        """Return the verdict on copies that diverge, with their segments of other partitions."""
+        labels = {copy.path: copy.label for copy in verdict.copies}
+        key = verdict.copies[0].topic, verdict.copies[0].partition
+        foreign = tuple(
+            f"segment {one.wrong.segment.base_offset} of "
+            f"{labels.get(str(one.wrong.partition.path), one.wrong.partition.path)} is that of "
+            f"{one.right.partition.path}"
+            for one in segment_twins.twins(self._places, key)
+        )
+        paths = [source.path for source in self._sources]
+        if any(files.is_remote(path) or _is_file(path) for path in paths):
+            return replace(verdict, foreign=foreign)
+        words = [
+            shell.path(one.path) if one.node is None else f"{one.node}={shell.path(one.path)}"
+            for one in self._sources
+        ]
+        topic = shell.option("--topic", key[0])
+        command = (
+            "watermark" if any(_is_partition_dir(path) for path in paths) else f"cluster {topic}"
+        )
+        if foreign:
+            command = "verify --wrong-topic"
+        return replace(
+            verdict, foreign=foreign, next_command=f"logtool {command} {' '.join(words)}"
+        )
 
     def _with_bytes(self, verdict: CopiesVerdict, group: Sequence[ListedCopy]) -> CopiesVerdict:
         """Return the verdict with what a comparison of damaged bytes shows.
@@ -251,6 +290,11 @@ def _images(path: Path) -> list[MetadataImage]:
         if not files.is_remote(path) and files.has_dir(path / image.DIRECTORY):
             return [image.read(path)]
     return []
+
+
+def _is_partition_dir(path: Path) -> bool:
+    """Return whether a source is a partition dir."""
+    return inputs.kind_of(path) is PathKind.PARTITION_DIR
 
 
 def _is_file(path: Path) -> bool:

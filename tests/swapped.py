@@ -48,7 +48,11 @@ def path_of(home: Path, partition: str, base: int, suffix: str = ".log") -> Path
 
 
 def write_node(
-    home: Path, producers: Mapping[str, int], *, ahead: Mapping[str, int] | None = None
+    home: Path,
+    producers: Mapping[str, int],
+    *,
+    ahead: Mapping[str, int] | None = None,
+    node: int = 1,
 ) -> Path:
     """Write a log dir that was stopped in order, with the producer of each partition.
 
@@ -79,8 +83,8 @@ def write_node(
         rows = "".join(f"{name.replace('-', ' ')} {offset}\n" for name in producers)
         (home / file).write_text(f"0\n{len(producers)}\n{rows}")
     (home / "meta.properties").write_text(
-        "version=1\nnode.id=1\ncluster.id=J8aAPcfLQt2bqs1JT_rMgQ\n"
-        "directory.id=M8fP2Se3RDqnCg9DuxYniA\n"
+        f"version=1\nnode.id={node}\ncluster.id=J8aAPcfLQt2bqs1JT_rMgQ\n"
+        f"directory.id={node}8fP2Se3RDqnCg9DuxYniA\n"
     )
     (home / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
     return home

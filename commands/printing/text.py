@@ -1,7 +1,7 @@
 """Values as text that is safe to print: escaped, sized, dated. Nothing here prints."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 # What the engine's messages say in words, views say with the same functions.
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 _ESCAPED_AT_ONCE = 65536
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NAMED_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def some(names: Iterable[str], most: int) -> str:
+    """Return the first names, escaped, with the number of the rest."""
+    every = [escape(one) for one in names]
+    more = len(every) - most
+    return ", ".join(every[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def escape(text: str) -> str:

@@ -245,7 +245,10 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
         line += f"; {text.count(obj['unfilled'], 'range')} that no copy can fill"
     if obj["in_sync"] is not None:
         line += f"; according to the metadata log {_candidates(obj['in_sync'], obj['eligible'])}"
-    return "\n  next: ".join([line, *map(text.escape, obj["fixes"])])
+    if obj["foreign"]:
+        line += f"; {text.escape('; '.join(obj['foreign']))}"
+    commands = [*obj["fixes"], *([obj["next"]] if obj["next"] else [])]
+    return "\n  next: ".join([line, *map(text.escape, commands)])
 
 
 def _candidates(in_sync: Sequence[int], eligible: Sequence[int]) -> str:
@@ -289,11 +292,23 @@ def _pair(obj: Object) -> str:
     if obj["diverges_at"] is not None:
         sides = " against ".join(_batch(obj[side]) for side in ("left_batch", "right_batch"))
         parts.append(f"diverge at offset {obj['diverges_at']}: {sides}")
+        parts.append(_extent_of_divergence(obj))
         if obj["epochs_diverge_at"] is not None:
             parts.append(f"leader epochs differ from offset {obj['epochs_diverge_at']} on")
     for side in ("left", "right"):
         parts += [f"{text.escape(obj[side])} lacks {what}" for what in _lacks(obj[f"{side}_lacks"])]
     return "; ".join(parts)
+
+
+def _extent_of_divergence(obj: Object) -> str:
+    """Return how many batches differ, and where the copies meet again."""
+    left, right = obj["left_different"], obj["right_different"]
+    count = text.count(left, "batch differs", "batches differ")
+    if left != right:
+        count = f"{left:,} against {text.count(right, 'batch differs', 'batches differ')}"
+    if obj["meets_at"] is None:
+        return f"{count}, up to the end of the shorter copy"
+    return f"{count}; from offset {obj['meets_at']} on both are the same again"
 
 
 def _batch(batch: dict[str, Any] | None) -> str:

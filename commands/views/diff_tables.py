@@ -45,6 +45,11 @@ PARTITION: Final = Table("partition", "partition", (
            "of the log dirs", null=_NO_METADATA),
     Column("eligible", Kind.NUMBERS, "node ids of the eligible leader replicas in the newest "
            "metadata log of the log dirs", null=_NO_METADATA),
+    Column("foreign", Kind.STRINGS, "segments of copies that diverge whose batches are those of "
+           "another partition, and the directory of that partition", ways=JSON),
+    Column("next", Kind.STRING, "command line that says more about copies that diverge",
+           null="no two copies diverge, or a copy is a digest or remote", value="next_command",
+           ways=JSON),
     Column("fixes", Kind.STRINGS, "command lines that repair damaged or incomplete copies from "
            "other copies that are local directories"),
 ), note="The result for one partition; the objects of its copies, pairs and damage follow.",

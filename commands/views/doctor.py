@@ -312,9 +312,7 @@ def _partition(path: str) -> str:
 
 def _named(names: Iterable[str]) -> str:
     """Return the first names, with the number of the rest."""
-    every = [text.escape(one) for one in names]
-    more = len(every) - MOST_GROUPS
-    return ", ".join(every[:MOST_GROUPS]) + (f" and {more:,} more" if more > 0 else "")
+    return text.some(names, MOST_GROUPS)
 
 
 def _transactions(obj: Object) -> Iterator[str]:

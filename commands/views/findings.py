@@ -23,6 +23,8 @@ DOCUMENT: Final = Document(
 SCHEMA = DOCUMENT.schema
 MOST_OF_A_CODE = 3
 """Warnings of one code that a person is shown one by one, without -v."""
+MOST_NAMED = 8
+"""Partitions of the warnings of one code that a person is shown by name."""
 MOST_NEXT = 10
 """Commands to run next that a person is shown; the JSON has them all."""
 
@@ -65,6 +67,8 @@ class FindingPrinter(Printer[Finding]):
             given.paths if given else (), given.selection if given else Selection()
         )
         self._warnings: Counter[str] = Counter()
+        self._concerned: dict[str, dict[str, None]] = {}
+        """The partitions of the warnings of each code, in their order."""
         self._infos: dict[str, Finding] = {}
         """The first finding of each code of severity info."""
         self._table = report.settings.format == "table"
@@ -78,6 +82,9 @@ class FindingPrinter(Printer[Finding]):
                 return
             if item.severity is Severity.WARNING:
                 self._warnings[item.code] += 1
+                if item.topic is not None:
+                    named = self._concerned.setdefault(item.code, {})
+                    named[f"{item.topic}-{item.partition}"] = None
                 if self._warnings[item.code] > MOST_OF_A_CODE:
                     return
         if self._left == 0:
@@ -117,8 +124,10 @@ class FindingPrinter(Printer[Finding]):
             if number > MOST_OF_A_CODE:
                 title = known[code].title if code in known else ""
                 more = number - MOST_OF_A_CODE
-                shown = f"WARNING  {code}  x{number:,}  {title} ({more:,} not shown; -v shows all)"
-                yield shown, "warning"
+                shown = f"WARNING  {code}  x{number:,}  {title}"
+                if named := list(self._concerned.get(code, ())):
+                    shown += f" in {text.some(named, MOST_NAMED)}"
+                yield f"{shown} ({more:,} not shown; -v shows all)", "warning"
 
 
 class FurtherFindings:

@@ -88,7 +88,7 @@ class RecoverPrinter(ActionPrinter):
         for undo in self._job.undo_dirs:
             self._report.item(actions.undo_object(undo))
         to_make = self._changes > 0 and not self._job.consent.apply
-        self._summary.to_do |= to_make or self._counts["unfilled"] > 0
+        self._summary.to_do |= to_make or self._counts["unfilled"] + self._counts["diverges"] > 0
 
     def last_lines(self) -> Iterator[Line]:
         """Yield the last lines of a recovery, and the undo commands if no row shows them."""
@@ -113,7 +113,8 @@ class RecoverPrinter(ActionPrinter):
             if is_shorter and name not in losing:
                 nothing = f"there is nothing to cut from offset {target} on"
                 yield f"{one.request.path}: the log ends at {end}; {nothing}"
-        for log_dir in () if self._counts["unfilled"] else self._stopped_in_order():
+        is_explained = self._counts["unfilled"] or self._counts["diverges"]
+        for log_dir in () if is_explained else self._stopped_in_order():
             where = "" if summary.complete else " in what could be read"
             nothing = f"nothing to recover after a clean stop{where}"
             yield f"{log_dir}: {nothing}; --full recovers all logs"
@@ -131,6 +132,11 @@ class RecoverPrinter(ActionPrinter):
             yield f"{text.count(self._counts['fill'], 'damaged range')} {verb}"
         if unfilled := self._counts["unfilled"]:
             yield f"{text.count(unfilled, 'damaged range')} that no other copy fills"
+        if diverging := self._counts["diverges"]:
+            yield (
+                f"{text.count(diverging, 'divergence')} from a copy, where nothing is filled: find "
+                "out first which copy is right"
+            )
         is_decided = all_made or summary.unfinished
         yield from self._losses("lost" if is_decided else "would be lost")
         below = [one for one in self._losing if _is_below_its_watermark(one)]

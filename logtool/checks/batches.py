@@ -20,6 +20,8 @@ from logtool.formats.record_batch import (
     UNUSED_ATTRIBUTES,
     BatchTable,
     Column,
+    concat,
+    empty_table,
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.lazy_dataclass import dataclass
@@ -75,6 +77,8 @@ class BatchRules:
         """Batches of magic 2 with fewer records than offsets, which compaction leaves."""
         self.horizons = 0
         """Batches with a delete horizon, as far as the chunks with gaps or holes show them."""
+        self._earlier = empty_table()
+        """The last batch of the chunk before."""
         self._behind_damage = False
         """True if something unsound came since the last batch with offsets of its own."""
 
@@ -108,6 +112,7 @@ class BatchRules:
         if not self._ordinary(chunk):
             yield from self._order(table, chunk.misplaced)
             yield from self._header(table)
+        self._earlier = table[np.array([len(table) - 1])]
         for row, error in chunk.control_errors:
             yield _at(table, "batch/control-record", error.reason, row, row)
 
@@ -181,6 +186,9 @@ class BatchRules:
         started = (before >= self._base_offset) | (self.last_offset is not None)
         for first, last in runs((base_offset <= before) & ~misplaced & started):
             text = f"begins at offset {base_offset[first]}, expected more than {before[first]}"
+            if (again := _earlier_place(concat([self._earlier, table[: first + 1]]))) is not None:
+                text += f"; the batch at byte {again} has the same base offset, size and CRC: "
+                text += "one batch was written twice"
             yield _at(table, "batch/offset-order", text, first, last)
         for first, last in runs(outside):
             limit = self._base_offset + MAX_RELATIVE_OFFSET
@@ -333,6 +341,14 @@ def with_next(finding: Finding, path: Path) -> Finding:
         return finding
     last = finding.first_offset if finding.last_offset is None else finding.last_offset
     return replace(finding, next=dump_command(path, finding.first_offset, last))
+
+
+def _earlier_place(table: BatchTable) -> int | None:
+    """Return the byte of an earlier batch that is the same as the last one; None without one."""
+    last = len(table) - 1
+    same = (table.base_offset == table.base_offset[last]) & (table.crc == table.crc[last])
+    rows = np.flatnonzero(same & (table.size == table.size[last]))
+    return int(table.position[rows[0]]) if len(rows) > 1 else None
 
 
 def _fewer_records(table: BatchTable) -> Column:

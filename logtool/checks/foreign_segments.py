@@ -9,8 +9,8 @@ somewhere in the log. So a segment is in doubt if
 - the snapshot behind it names a batch within the segment that is not there, or at least two
   snapshots lack the producer of its last batch;
 - that snapshot agrees with the segments before;
-- no producer of the segment is at home in this log: the snapshot does not have its last batch of the
-  segment, and either no snapshot knows the producer or its sequence breaks at both ends.
+- no producer of the segment is at home in this log: the snapshot does not have its last batch of
+  the segment, and either no snapshot knows the producer or its sequence breaks at both ends.
 
 A log with gaps is not judged: compaction may have removed the batch that a snapshot names.
 """
@@ -181,8 +181,9 @@ def _judge(
         last.last_offset == report.last_offset and not is_forgotten(behind[1][0], last.timestamp_ms)
         for last in strange.values()
     ):
+        number = wording.count(len(later), "snapshot")
         reason = (
-            f"its batches are of producer {min(strange)}, which {wording.count(len(later), 'snapshot')} "
+            f"its batches are of producer {min(strange)}, which {number} "
             f"from {file.path.name} on do not know"
         )
     if reason is None:

@@ -94,13 +94,33 @@ class _Divergence:
     def __init__(self, at: int) -> None:
         self.at = at
         self.batches: list[CopyBatch | None] = [None, None]
+        self.different = [0, 0]
+        """Numbers of batches from there on that the other copy does not have, by the copy."""
+        self._last = at
+        """Largest base offset of these batches so far."""
+        self.meets_at: int | None = None
+        """First batch behind the last of these that both copies have; None without one."""
 
     def look(self, *sides: CopyBatches) -> None:
-        """Look for a batch that is not known yet in the next batches of both copies."""
-        for number, table in enumerate(sides):
-            row = int(np.searchsorted(table.last_offset, self.at))
-            if self.batches[number] is None and row < len(table):
-                self.batches[number] = table.batch(row)
+        """Compare the next batches of both copies, from the divergence on."""
+        first = [int(np.searchsorted(table.last_offset, self.at)) for table in sides]
+        a, b = (table[row:] for table, row in zip(sides, first, strict=True))
+        for number, table in enumerate((a, b)):
+            if self.batches[number] is None and len(table):
+                self.batches[number] = table.batch(0)
+        in_a, in_b = _in_both(a.base_offset, b.base_offset)
+        both = (a, b) if isinstance(in_a, slice) else (a[in_a], b[in_b])
+        alike = np.logical_or.reduce(_match(*both))
+        common = both[0].base_offset
+        others = [_rest(a, in_a).base_offset, _rest(b, in_b).base_offset]
+        for number, rest in enumerate(others):
+            self.different[number] += int((~alike).sum()) + len(rest)
+        ends = [int(some.max()) for some in (common[~alike], *others) if len(some)]
+        if ends:
+            self._last, self.meets_at = max(ends), None
+        behind = common[alike & (common > self._last)]
+        if self.meets_at is None and len(behind):
+            self.meets_at = int(behind[0])
 
 
 class Comparing:
@@ -179,6 +199,9 @@ class Comparing:
             diverges_at=parted.at if parted else None,
             left_batch=left_batch,
             right_batch=right_batch,
+            left_different=parted.different[0] if parted else 0,
+            right_different=parted.different[1] if parted else 0,
+            meets_at=parted.meets_at if parted else None,
             left_lacks=left_lacks,
             right_lacks=right_lacks,
             common_epoch=common_epoch,

@@ -73,6 +73,13 @@ class CopyPair:
     left_batch: CopyBatch | None = None
     """Batch at the divergence, or the first after it; None without one."""
     right_batch: CopyBatch | None = None
+    left_different: int = 0
+    """Number of batches of the left copy from the divergence on that the right one does not have,
+    as far as both reach."""
+    right_different: int = 0
+    meets_at: int | None = None
+    """Offset behind the last difference from which on the batches are the same again; None without
+    such an offset."""
     left_lacks: Lacks = Lacks()
     """Batches that the left copy lacks below the divergence, if there is a divergence."""
     right_lacks: Lacks = Lacks()

@@ -97,6 +97,10 @@ class CopiesVerdict:
     planned: Mapping[str, int] = field(default_factory=dict)
     """Numbers of ranges that these commands leave unfilled, by the name of each copy for which
     `recover` was planned."""
+    foreign: tuple[str, ...] = ()
+    """Segments of copies that diverge whose batches are those of another partition, in words."""
+    next_command: str | None = None
+    """Command that says more about copies that diverge; None if none do, or for digests."""
     same_damage: bool = False
     """True if all copies have the same bytes without a sound batch, at the same places."""
 

@@ -250,14 +250,15 @@ def _filled_by_a_copy(errors: Sequence[Finding]) -> Next | None:
     """
     for one in errors:
         if one.next and one.next.startswith("logtool recover "):
-            return Next(one.next, f"the repair of {one.code} from the copy")
+            command = one.next.replace(" --apply", "", 1)
+            return Next(command, f"the repair of {one.code} from the copy")
     return None
 
 
 def _finding(run: Examination, found: Finding) -> Next:
     remedies = Remedies(run.paths, run.selection)
-    for one in (found, *(other for other in run.findings if other.code == FOREIGN)):
-        remedies.add(one)
+    for each in (found, *(other for other in run.findings if other.code == FOREIGN)):
+        remedies.add(each)
     if found.remedy in (Remedy.RECOVER, Remedy.CHECKPOINT):
         for one in remedies.counts():
             if one.command:

@@ -25,6 +25,7 @@ from logtool.log.control_rows import fill_control
 
 if TYPE_CHECKING:
     from logtool.disk.mapped import MappedRange
+    from logtool.log.dir import Segment
 
 _WINDOW = 256 * 1024
 _PAGE = 4096
@@ -144,3 +145,19 @@ class HeaderWalk:
 
 def _fresh_rows() -> Column:
     return np.empty((_kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)
+
+
+def headers(segment: "Segment") -> Iterator[BatchTable]:
+    """Yield the headers of a log; where they do not lead to its end, all of it is scanned."""
+    with segment.log.open() as source:
+        walk = HeaderWalk(source, segment.base_offset, segment.log.path.name)
+        try:
+            tables = list(walk.tables(0))
+        except ContradictionError:
+            tables = []
+        if walk.end == source.size:
+            yield from tables
+            return
+    for chunk in segment.batches(payload=False):
+        if len(chunk.table):
+            yield chunk.table[np.arange(len(chunk.table))]  # The next chunk uses the memory again.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table
+from logtool.schemas.columns import JSON, Column, Kind, Table
 
 SEVERITIES: Final = Table("severities", "summary", (
     Column("error", Kind.INT64, "findings that are errors", "count"),
@@ -48,12 +48,14 @@ _NOT_PARTITION = "the action is not about a partition"
 ACTION: Final = Table("action", "action on a partition or its log dir", (
     Column("action", Kind.STRING, "kind of the action", words=(
         "truncate", "append", "replace", "create", "remove", "rename", "recover", "refuse",
-        "lacks", "fill", "unfilled", "zombie", "overlap", "discard", "offline", "unknown", "stray",
+        "lacks", "fill", "unfilled", "diverges",
+        "zombie", "overlap", "discard", "offline", "unknown", "stray",
         "delete", "erase", "keep", "absent", "lost", "ahead", "leaderless", "adopt", "ignore",
         "unnoticed", "reappear", "move",
         "promote", "purge", "tiered", "limits", "in-use", "finish", "damaged", "impossible")),
     Column("path", Kind.PATH, "path of the file or directory"),
-    Column("target", Kind.PATH, "new name of a file, or the copy from which damage is filled",
+    Column("target", Kind.PATH, "new name of a file, the copy from which damage is filled, "
+           "or the copy from which the log diverges",
            null="the action has no target"),
     Column("topic", Kind.STRING, "name of the topic", null=_NOT_PARTITION),
     Column("partition", Kind.INT32, "number of the partition", null=_NOT_PARTITION),
@@ -64,7 +66,8 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
     Column("length", Kind.INT64, "bytes that are removed or written", "bytes",
            "the action affects no bytes"),
     Column("first_offset", Kind.INT64, "first offset that is lost, is absent or reappears; for "
-           "fill and unfilled the first offset of the range", "offset",
+           "fill and unfilled the first offset of the range, for diverges the first that differs",
+           "offset",
            "the action is about no offsets, or they are not known"),
     Column("last_offset", Kind.INT64, "last offset that is lost, is absent or reappears; for fill "
            "and unfilled the last offset of the range", "offset",
@@ -161,6 +164,13 @@ PAIR: Final = Table("pair", "two copies of a partition", (
     Column("right_batch", Kind.OBJECT, "batch of the right copy at the divergence, or the first "
            "batch after it", null=f"the right copy has no batch there, {_NO_DIVERGENCE}",
            of=_COMPARED_BATCH),
+    Column("left_different", Kind.INT64, "batches of the left copy from the divergence on that the "
+           "right copy does not have, as far as both reach", "count", ways=JSON),
+    Column("right_different", Kind.INT64, "batches of the right copy from the divergence on that "
+           "the left copy does not have, as far as both reach", "count", ways=JSON),
+    Column("meets_at", Kind.INT64, "offset from which on the batches are the same again, up to the "
+           "end of the shorter copy", "offset", f"they differ up to the end, {_NO_DIVERGENCE}",
+           ways=JSON),
     Column("left_lacks", Kind.OBJECT, "batches that only the right copy has, up to a divergence",
            of=_LACKS),
     Column("right_lacks", Kind.OBJECT, "batches that only the left copy has, up to a divergence",

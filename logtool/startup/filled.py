@@ -1,6 +1,6 @@
 """A log whose damage is filled from other copies before a start loads it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
@@ -40,6 +40,14 @@ def replaced(
         log_start=max(0, start.log_start),
     )
     return in_place.replaced(wanted, on_bytes)
+
+
+def diverging(listed: Partition, request: LoadRequest) -> Iterator[Action]:
+    """Yield the copies from which a log diverges, and from which it is not filled there."""
+    from logtool.repair import divergence
+
+    name = f"{request.topic}-{request.partition}"
+    yield from divergence.diverging(listed, name, request.assumed.fill_from)
 
 
 def is_left_to_the_start(one: "Rejected", listed: Partition, request: LoadRequest) -> bool:

@@ -189,6 +189,7 @@ def forecast_partition(
                 for one in new.reported
                 if not filled.is_left_to_the_start(one, listed, request)
             ]
+            done += filled.diverging(listed, request)
         else:
             loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
         done += actions(loaded, request.high_watermark)

@@ -19,6 +19,9 @@ other timestamps, and so another CRC. Copies with the same offsets are of one ap
 With LogAppendTime the leader writes the time of the append into the header, so that the CRCs of two
 appends differ. The batches are then compared without that time and without the CRC. A leader that
 compresses the records again changes more of them: such a batch is not found.
+
+A whole segment with the batches of another partition is one finding, see `segment_twins`: the file
+was put in the wrong directory, and no client did it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,12 +30,15 @@ from zlib import crc32
 
 import numpy as np
 
+from logtool.checks import foreign_segments
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.formats import wording
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.header_walk import ContradictionError, HeaderWalk
+from logtool.loading.header_walk import headers
+from logtool.loading.segment_twins import SegmentPlace, SegmentTwin, places_of, twins
 from logtool.log import inputs, opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.flavour import Flavour
@@ -129,6 +135,24 @@ class WrongTopics:
         again = {id(one) for one, _ in repeats}
         yield from _findings([one for one in found if id(one) not in again])
         yield from (_twice(one, before) for one, before in repeats)
+        try:
+            yield from self._foreign_segments(places)
+        except OutOfTimeError:
+            return
+
+    def _foreign_segments(self, places: Sequence[_Place]) -> Iterator[Finding]:
+        """Yield the segments that hold the batches of another partition, each as a whole."""
+        every: list[SegmentPlace] = []
+        for place in places:
+            listed = opening.try_partition(place.path, KAFKA)
+            if isinstance(listed, Partition):
+                every += places_of((place.directory.topic, place.directory.partition), listed)
+        for one in twins(every):
+            self._run.budget.pace.spend(0)
+            command = None
+            if len(self._paths) > 1:
+                command = foreign_segments.comparison(one.wrong.key[0], self._paths)
+            yield _twin(one, command)
 
     def _places(self) -> Iterator[_Place | UnreadableError]:
         for one in inputs.open_each(self._paths, self._flavour):
@@ -157,7 +181,7 @@ class WrongTopics:
         listed = opening.try_partition(place.path, KAFKA)
         for segment in listed.segments if isinstance(listed, Partition) else ():
             try:
-                for table in _headers(segment):
+                for table in headers(segment):
                     self._run.budget.pace.spend(0)
                     yield segment, table
             except UnreadableError:
@@ -193,22 +217,6 @@ class WrongTopics:
 
 _NONE = np.empty(0, np.uint64)
 _NEVER = 2**63 - 1
-
-
-def _headers(segment: Segment) -> Iterator[BatchTable]:
-    """Yield the headers of a log; where they do not lead to its end, all of it is scanned."""
-    with segment.log.open() as source:
-        walk = HeaderWalk(source, segment.base_offset, segment.log.path.name)
-        try:
-            tables = list(walk.tables(0))
-        except ContradictionError:
-            tables = []
-        if walk.end == source.size:
-            yield from tables
-            return
-    for chunk in segment.batches(payload=False):
-        if len(chunk.table):
-            yield chunk.table[np.arange(len(chunk.table))]  # The next chunk uses the memory again.
 
 
 def _is_judged(table: BatchTable) -> Column:
@@ -342,6 +350,23 @@ def _twice(one: _Suspect, before: _Suspect) -> Finding:
         f"sequence {sequence}) is in this log before, at offset {before.first_offset}"
     )
     return _placed(one, TWICE, text)
+
+
+def _twin(one: SegmentTwin, command: str | None) -> Finding:
+    """Return the finding about a segment with the batches of another partition."""
+    topic, partition = one.wrong.key
+    base = one.wrong.segment.base_offset
+    number = wording.count(one.batches, "batch", "batches")
+    text = (
+        f"the segment has the {number} of {one.right.segment.log.path}, where they continue the "
+        "sequences of their producers, which they do not here: the file is that of another "
+        "partition"
+    )
+    found = Finding(foreign_segments.CODE, text, None, None, base, one.last_offset)
+    return found.placed(
+        one.wrong.segment.log.path,
+        topic=topic, partition=partition, segment=base, next_command=command,
+    )  # fmt: skip
 
 
 def _placed(one: _Suspect, code: str, text: str) -> Finding:

@@ -267,7 +267,7 @@ def test_brokers_with_ids_are_examined_one_by_one_and_a_sound_copy_is_the_repair
     assert commands[1] == f"logtool recover --fill-from {nodes[2]} {nodes[1]}"
     assert "--fill-from" not in commands[0] + commands[2]
     # The comparison does not read the damage, so that the fill comes before it.
-    assert commands[-2] == commands[1]
+    assert commands.count(commands[1]) == 1
     assert commands[-1].startswith("logtool cluster ")
     repair = run(*shlex.split(commands[1])[1:], "--apply")
     assert (repair.status, run("verify", "--fail-on", "error", nodes[1]).status) == (0, 0)

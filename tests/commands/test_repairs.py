@@ -51,8 +51,8 @@ def test_repairs_without_loss_are_done_by_the_command(run, data):
     found = run("verify", data)
     assert found.status == 1
     (command,) = commands(found)
-    assert command == ["recover", "--full", "--apply", str(data / EPOCHS), str(data / INDEXED)]
-    assert run(*command).status == 0
+    assert command == ["recover", "--full", str(data / EPOCHS), str(data / INDEXED)]
+    assert run(*command, "--apply").status == 0
     again = run("verify", data)
     assert (again.status, commands(again)) == (0, [])
 
@@ -62,9 +62,9 @@ def test_records_are_cut_by_no_command_that_is_printed(run, data):
     harm_index(data)
     before = logs(data / BAD)[0].read_bytes()
     safe, losing = commands(run("verify", data))
-    assert safe == ["recover", "--full", "--apply", str(data / INDEXED)]
+    assert safe == ["recover", "--full", str(data / INDEXED)]
     assert losing == ["recover", "--fill-from", "COPY", str(data / BAD)]
-    assert run(*safe).status == 0
+    assert run(*safe, "--apply").status == 0
     copy = shutil.copytree(data, data.parent / "copy")
     losing[losing.index("COPY")] = str(copy)
     assert run(*losing).status == 1
@@ -101,9 +101,9 @@ def test_two_logs_are_filled_by_one_command_from_the_copy_that_was_given(run, da
     damage_file(log, flip, log.stat().st_size // 2)
     (command,) = (one for one in commands(run("verify", data, copy)) if one[0] == "recover")
     assert command == [
-        "recover", "--apply", "--fill-from", str(copy), str(data / BAD), str(data / EPOCHS),
+        "recover", "--fill-from", str(copy), str(data / BAD), str(data / EPOCHS),
     ]  # fmt: skip
-    assert run(*command).status == 0
+    assert run(*command, "--apply").status == 0
     assert commands(run("verify", data)) == []
 
 
@@ -112,7 +112,7 @@ def test_the_next_command_repairs_what_is_damaged_not_that_a_copy_was_given(run,
     harm_batch(data)
     (proposed,) = run("doctor", "-f", "ndjson", data, copy).of_type("next")
     words = shlex.split(proposed["command"])
-    assert words[1:] == ["recover", "--apply", "--fill-from", str(copy), str(data / BAD)]
+    assert words[1:] == ["recover", "--fill-from", str(copy), str(data / BAD)]
 
 
 def test_a_torn_metadata_log_is_repaired_by_the_start(run, data):
@@ -163,7 +163,7 @@ def test_the_end_of_a_log_is_filled_from_a_copy(run, data):
     assert [one["findings"] for one in proposed] == [2]
     assert shlex.split(proposed[0]["command"])[1:] == command
     (given,) = commands(run("verify", data / BAD, copy / BAD))
-    assert given == ["recover", "--apply", "--fill-from", str(copy / BAD), str(data / BAD)]
+    assert given == ["recover", "--fill-from", str(copy / BAD), str(data / BAD)]
     words = [str(copy) if word == "COPY" else word for word in command]
     assert run(*words, "--apply").status == 0
     assert logs(data / BAD)[-1].read_bytes() == logs(copy / BAD)[-1].read_bytes()
@@ -284,5 +284,5 @@ def test_checkpoints_that_stop_a_load_are_repaired_first(run, data):
     first, second = commands(run("verify", data))
     assert (first[:2], second[:1]) == (["checkpoint", "rebuild"], ["recover"])
     assert run(*first, "--apply").status == 0
-    assert run(*second).status == 0
+    assert run(*second, "--apply").status == 0
     assert run("verify", data).status == 0

@@ -68,7 +68,10 @@ def test_a_swapped_segment_is_one_error_and_nothing_is_rebuilt(node, base):
     home = node()
     swap(home, "labels-0", "tickets-0", base)
     found = findings(home)
-    assert [(one.code, one.topic, one.segment, one.first_offset, one.last_offset) for one in found] == [
+    places = [
+        (one.code, one.topic, one.segment, one.first_offset, one.last_offset) for one in found
+    ]
+    assert places == [
         (CODE, topic, base, base, base + SIZE - 1) for topic in ("labels", "tickets")
     ]  # fmt: skip
     assert {one.remedy for one in found} == {Remedy.REPLICA}

@@ -91,9 +91,9 @@ NOT_IN_THE_TABLE = {
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
 `logtool metadata` (see test_metadata), of Redpanda (see test_verify_redpanda) and for what is
   absent (see test_absence, test_broker_dirs and test_partition_absence), or changed by a tool (see
-test_altered), for segments of other partitions (see test_foreign_segments), and for formats that are old or new (see
-test_old_formats, test_wide_index), and of tiered storage (see test_remote and test_tiered), and of
-AutoMQ (see tests/formats/automq and test_automq)."""
+test_altered), for segments of other partitions (see test_foreign_segments), and for formats that
+are old or new (see test_old_formats, test_wide_index), and of tiered storage (see test_remote and
+test_tiered), and of AutoMQ (see tests/formats/automq and test_automq)."""
 
 
 @pytest.fixture

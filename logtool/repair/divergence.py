@@ -1,0 +1,86 @@
+"""Other copies of a log whose batches differ from its own, without damage in either.
+
+Nothing is filled from such a copy: which of the two is right, batches alone do not show. The
+headers of both are compared first; only where they differ are both logs read as a whole, because
+damage and compaction change headers too.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from logtool.actions import Action
+from logtool.copies.copy_readers import side_by_side
+from logtool.copies.sources import find
+from logtool.copies.verdict import judge
+from logtool.disk import shell
+from logtool.errors import UnreadableError
+from logtool.formats.record_batch import BatchTable, concat, empty_table
+from logtool.loading.header_walk import headers
+from logtool.log.dir import Partition, Segment
+from logtool.log.selection import Selection
+from logtool.repair.sources import usable
+from logtool.running.budget import Budget
+from logtool.running.run import Run
+
+
+def diverging(ours: Partition, name: str, places: Sequence[Path]) -> Iterator[Action]:
+    """Yield an action for each copy among the places from which a log diverges."""
+    for copy in usable(ours, name, places):
+        if not isinstance(copy, Partition) or not _differ(ours, copy):
+            continue
+        at = _diverges_at(ours.path, copy.path)
+        if at is None:
+            continue
+        base = max(
+            (one.base_offset for one in ours.segments if one.base_offset <= at), default=None
+        )
+        command = f"logtool diff {shell.path(ours.path)} {shell.path(copy.path)}"
+        text = (
+            f"diverges from {copy.path} at offset {at}: both have sound batches there, and not the "
+            f"same; nothing is taken from that copy there; compare both with: {command}"
+        )
+        yield Action(
+            action="diverges", path=ours.path, reason=text, segment=base, target=copy.path,
+            offsets=(at, None),
+        )  # fmt: skip
+
+
+def _differ(ours: Partition, copy: Partition) -> bool:
+    """Return whether headers show two batches with one base offset that are not the same."""
+    others = list(copy.segments)
+    for segment in ours.segments:
+        own = _table([segment])
+        if not len(own):
+            continue
+        end = int(own.last_offset.max())
+        other = _table(
+            [
+                one
+                for one in others
+                if one.base_offset <= end
+                and (one.next_base_offset is None or one.next_base_offset > segment.base_offset)
+            ]
+        )
+        _, mine, its = np.intersect1d(own.base_offset, other.base_offset, return_indices=True)
+        if (own.crc[mine] != other.crc[its]).any() or (own.size[mine] != other.size[its]).any():
+            return True
+    return False
+
+
+def _table(segments: Sequence[Segment]) -> BatchTable:
+    tables = [table for segment in segments for table in headers(segment)]
+    return concat(tables) if tables else empty_table()
+
+
+def _diverges_at(*paths: Path) -> int | None:
+    """Return the offset at which two copies diverge, by all of their batches; None if not."""
+    group = [one for path in paths for one in find(path, None, Selection())]
+    listed = [one for one in group if not isinstance(one, UnreadableError)]
+    reading = side_by_side(listed, Run(budget=Budget()), lambda _, *found: judge(*found))
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            return end.value.diverges_at if end.value else None
