@@ -116,7 +116,8 @@ def verify(
     right there. With --wrong-topic the command compares the batches of all partitions in PATH. It
     finds such a batch while both partitions hold it, if the producer was idempotent and the batch
     breaks its sequence in the wrong partition. It also finds a batch of an idempotent producer that
-    one log has twice, which no sound log has.
+    one log has twice, which no sound log has; and a segment file of another partition, also if the
+    right place of its batches is in the log dir of another broker in PATH.
 
     Tiered storage:
 

@@ -20,7 +20,7 @@ from logtool.disk import files, shell
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats.names import CLUSTER_METADATA, FileKind, TopicPartition
 from logtool.loading import segment_twins
-from logtool.loading.segment_twins import SegmentPlace
+from logtool.loading.segment_twins import PlacedSegment
 from logtool.log import inputs, opening
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir, PathKind
@@ -65,7 +65,7 @@ class Diff:
         if save:
             digest.check_place(save)
         self._images: list[MetadataImage] = []
-        self._places: list[SegmentPlace] = []
+        self._places: list[PlacedSegment] = []
         """Every segment of the copies that are directories."""
 
     @property
@@ -91,7 +91,7 @@ class Diff:
         self._places = [
             place
             for one in copies
-            if one.listed
+            if one.listed and one.listed.flavour.has_checkpoints
             for place in segment_twins.places_of(one.key, one.listed)
         ]
         groups = _grouped(copies)
@@ -151,7 +151,8 @@ class Diff:
             for one in segment_twins.twins(self._places, key)
         )
         paths = [source.path for source in self._sources]
-        if any(files.is_remote(path) or _is_file(path) for path in paths):
+        is_here = bool(self._places) and not any(map(files.is_remote, paths))
+        if not is_here or any(map(_is_file, paths)):
             return replace(verdict, foreign=foreign)
         words = [
             shell.path(one.path) if one.node is None else f"{one.node}={shell.path(one.path)}"
@@ -294,7 +295,7 @@ def _images(path: Path) -> list[MetadataImage]:
 
 def _is_partition_dir(path: Path) -> bool:
     """Return whether a source is a partition dir."""
-    return inputs.kind_of(path) is PathKind.PARTITION_DIR
+    return inputs.kind_of(path, redpanda=True) is PathKind.PARTITION_DIR
 
 
 def _is_file(path: Path) -> bool:

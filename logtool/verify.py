@@ -7,10 +7,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
-from logtool.checks import compaction, file_names, foreign_segments, root, topic_id_support
+from logtool.checks import compaction, file_names, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
+from logtool.checks.foreign_segments import FOREIGN, comparison
 from logtool.checks.kraft_snapshot import check_bootstrap
 from logtool.checks.log_dir_facts import LogDirFacts, live_key
 from logtool.checks.node_verdicts import NodeVerdicts
@@ -48,12 +49,11 @@ from logtool.running.summary import Summary
 __all__ = ["Budget", "Level", "Progress", "Selection", "Verification"]
 
 _REPAIRED = frozenset(
-    {"batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/offset-order",
+    {"batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/offset-order", FOREIGN,
      "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order", "batch/record-count",
      "batch/hole", "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole",
      "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end",
-     "checkpoint/recovery-point-beyond-end", "checkpoint/high-watermark-ahead",
-     foreign_segments.CODE}
+     "checkpoint/recovery-point-beyond-end", "checkpoint/high-watermark-ahead"}
 )  # fmt: skip
 """Damage about which another copy says more; `recover --fill-from` may repair most of it."""
 
@@ -192,8 +192,8 @@ class Verification:
 
             self._repairs[key] = propose.repair(home, self._paths, key[1])
         command = self._repairs[key]
-        if command and item.code == foreign_segments.CODE:  # which no repair mends
-            command = foreign_segments.comparison(item.topic, self._paths)
+        if command and item.code == FOREIGN:  # which no repair mends
+            command = comparison(item.topic, self._paths)
         return replace(item, next=command) if command else item
 
     def _is_wanted(self, item: Item) -> bool:
@@ -347,9 +347,8 @@ class Verification:
         chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
         listed = opening.try_partitions([path for path, _ in chosen], home.flavour)
         request = self._request(known=Settings())
-        jobs = (
-            self._job(path, one, request) for (path, _), one in zip(chosen, listed, strict=True)
-        )
+        folders = (path for path, _ in chosen)
+        jobs = (self._job(*one, request) for one in zip(folders, listed, strict=True))
         yield from self._partitions(jobs, AlteredFiles(alone=True))
 
     def _live(self, home: LogDirFacts) -> Iterator[Item]:

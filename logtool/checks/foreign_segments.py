@@ -27,7 +27,7 @@ from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
 
-CODE = "segment/other-partition"
+FOREIGN = "segment/other-partition"
 EXPIRATION_MS = 86_400_000
 """Default of ``producer.id.expiration.ms``: older producers may be missing from a snapshot."""
 _SEQUENCES = 2**31
@@ -57,7 +57,7 @@ class ForeignSegment:
             "rebuilt"
         )
         return Finding(
-            CODE, text, first_offset=self.base_offset, last_offset=self.last_offset,
+            FOREIGN, text, first_offset=self.base_offset, last_offset=self.last_offset,
             segment=self.base_offset,
         )  # fmt: skip
 

@@ -23,6 +23,7 @@ producer_replay   the snapshot from which the producer state is replayed
 trusting          the strategy that trusts the log and reads headers alone
 header_recovery   the recovery of one segment from its headers
 header_walk       the headers of a log, one after the other
+segment_twins     segments that hold the batches of another partition
 replay_start      the checkpoints that say where such a recovery starts
 metadata_log      faults that keep a metadata log from being loaded
 release_support   the levels and records that the release does not support

@@ -23,7 +23,7 @@ _SEQUENCES = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentPlace:
+class PlacedSegment:
     """One segment of one copy of a partition."""
 
     key: TopicPartition
@@ -41,26 +41,26 @@ class SegmentPlace:
 class SegmentTwin:
     """A segment that holds the batches of another partition, and a segment where they belong."""
 
-    wrong: SegmentPlace
-    right: SegmentPlace
+    wrong: PlacedSegment
+    right: PlacedSegment
     batches: int
     last_offset: int
 
 
-def places_of(key: TopicPartition, partition: Partition) -> Iterator[SegmentPlace]:
+def places_of(key: TopicPartition, partition: Partition) -> Iterator[PlacedSegment]:
     """Yield the segments of a copy of a partition."""
     for index in range(len(partition.segments)):
-        yield SegmentPlace(key, partition, index)
+        yield PlacedSegment(key, partition, index)
 
 
 def twins(
-    places: Sequence[SegmentPlace], key: TopicPartition | None = None
+    places: Sequence[PlacedSegment], key: TopicPartition | None = None
 ) -> Iterator[SegmentTwin]:
     """Yield the segments that hold the batches of another partition among them, in their order.
 
     With `key` only the segments of that partition are judged.
     """
-    alike: dict[tuple[int, int], list[SegmentPlace]] = {}
+    alike: dict[tuple[int, int], list[PlacedSegment]] = {}
     for place in places:
         if place.segment.log.size:
             alike.setdefault((place.segment.base_offset, place.segment.log.size), []).append(place)
@@ -73,7 +73,7 @@ def twins(
             yield found
 
 
-def _twin(place: SegmentPlace, others: Sequence[SegmentPlace]) -> SegmentTwin | None:
+def _twin(place: PlacedSegment, others: Sequence[PlacedSegment]) -> SegmentTwin | None:
     try:
         own = _table(place.segment)
         if not len(own) or _continues(place, own) is not False:
@@ -96,7 +96,7 @@ def _same(a: BatchTable, b: BatchTable) -> bool:
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in _COMPARED)
 
 
-def _continues(place: SegmentPlace, own: BatchTable) -> bool | None:
+def _continues(place: PlacedSegment, own: BatchTable) -> bool | None:
     """Return whether the producers of a segment go on in the segments next to it.
 
     False if the sequence of one breaks there, or if the segments next to it have none of them, but

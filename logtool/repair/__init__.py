@@ -11,6 +11,7 @@ acknowledged     the offset below which a copy proves the end of a log
 header_tampering  sound batches of which another copy has another offset or epoch
 holes            offsets missing between sound batches, and batches that stand twice
 in_place         a log that is repaired in its own place
+divergence       copies whose sound batches differ from those of the log
 propose          the command that repairs a log from another copy
 transactions     transactions that lost a part
 sound            the check of what was written, by the rules of `verify`

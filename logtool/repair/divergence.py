@@ -6,6 +6,7 @@ damage and compaction change headers too.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +29,11 @@ from logtool.running.run import Run
 def diverging(ours: Partition, name: str, places: Sequence[Path]) -> Iterator[Action]:
     """Yield an action for each copy among the places from which a log diverges."""
     for copy in usable(ours, name, places):
-        if not isinstance(copy, Partition) or not _differ(ours, copy):
-            continue
-        at = _diverges_at(ours.path, copy.path)
-        if at is None:
+        at = None
+        with suppress(UnreadableError):  # reported where the log is loaded, or filled
+            if isinstance(copy, Partition) and _differ(ours, copy):
+                at = _diverges_at(ours.path, copy.path)
+        if at is None or not isinstance(copy, Partition):
             continue
         base = max(
             (one.base_offset for one in ours.segments if one.base_offset <= at), default=None

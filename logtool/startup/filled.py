@@ -1,6 +1,6 @@
 """A log whose damage is filled from other copies before a start loads it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
@@ -23,9 +23,9 @@ def is_to_fill(request: LoadRequest) -> bool:
 
 def replaced(
     listed: Partition, request: LoadRequest, on_bytes: Callable[[int], None]
-) -> "RepairedLog":
-    """Return the log with its damage filled from other copies."""
-    from logtool.repair import in_place
+) -> tuple["RepairedLog", list[Action]]:
+    """Return the log with its damage filled from other copies, and those from which it diverges."""
+    from logtool.repair import divergence, in_place
 
     start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
     around = request.around
@@ -39,15 +39,9 @@ def replaced(
         start=lost.first_offset if lost and is_lack else None,
         log_start=max(0, start.log_start),
     )
-    return in_place.replaced(wanted, on_bytes)
-
-
-def diverging(listed: Partition, request: LoadRequest) -> Iterator[Action]:
-    """Yield the copies from which a log diverges, and from which it is not filled there."""
-    from logtool.repair import divergence
-
     name = f"{request.topic}-{request.partition}"
-    yield from divergence.diverging(listed, name, request.assumed.fill_from)
+    diverging = list(divergence.diverging(listed, name, request.assumed.fill_from))
+    return in_place.replaced(wanted, on_bytes), diverging
 
 
 def is_left_to_the_start(one: "Rejected", listed: Partition, request: LoadRequest) -> bool:

@@ -181,7 +181,7 @@ def forecast_partition(
         assumed = request.assumed
         bases = {one.base_offset for one in listed.segments}
         if filled.is_to_fill(request):
-            new = filled.replaced(listed, request, stopwatch)
+            new, diverging = filled.replaced(listed, request, stopwatch)
             loaded = load(listed, request.start, stopwatch, Logs(new.joined, new.whole))
             bases |= new.joined.keys()
             done = [
@@ -189,7 +189,7 @@ def forecast_partition(
                 for one in new.reported
                 if not filled.is_left_to_the_start(one, listed, request)
             ]
-            done += filled.diverging(listed, request)
+            done += diverging
         else:
             loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
         done += actions(loaded, request.high_watermark)

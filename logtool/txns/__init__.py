@@ -10,5 +10,5 @@ findings           the findings about __transaction_state
 objects            the objects that are printed
 run                the run over paths
 after_start        open transactions of logs that were loaded as at a start
-wrong_topic        batches that a client wrote to the wrong topic
+wrong_topic        batches that a client wrote to the wrong topic; segments of another partition
 """

@@ -38,7 +38,7 @@ from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.header_walk import headers
-from logtool.loading.segment_twins import SegmentPlace, SegmentTwin, places_of, twins
+from logtool.loading.segment_twins import PlacedSegment, SegmentTwin, places_of, twins
 from logtool.log import inputs, opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.flavour import Flavour
@@ -49,6 +49,7 @@ from logtool.running.workers import OutOfTimeError
 
 CODE = "batch/other-topic"
 TWICE = "batch/twice"
+FOREIGN = "segment/other-partition"
 _PRIMES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 _SEQUENCES = 2**31
 """Number of sequence numbers of a producer: after the last one comes 0 again."""
@@ -142,7 +143,7 @@ class WrongTopics:
 
     def _foreign_segments(self, places: Sequence[_Place]) -> Iterator[Finding]:
         """Yield the segments that hold the batches of another partition, each as a whole."""
-        every: list[SegmentPlace] = []
+        every: list[PlacedSegment] = []
         for place in places:
             listed = opening.try_partition(place.path, KAFKA)
             if isinstance(listed, Partition):
@@ -362,7 +363,7 @@ def _twin(one: SegmentTwin, command: str | None) -> Finding:
         "sequences of their producers, which they do not here: the file is that of another "
         "partition"
     )
-    found = Finding(foreign_segments.CODE, text, None, None, base, one.last_offset)
+    found = Finding(FOREIGN, text, None, None, base, one.last_offset)
     return found.placed(
         one.wrong.segment.log.path,
         topic=topic, partition=partition, segment=base, next_command=command,
