@@ -7,6 +7,7 @@ command_tree         the commands and their options, as data
 parsing              values of options: sizes, durations, releases, limits, lists of paths
 settings             defaults of the user: variables ``LOGTOOL_*`` and a TOML file
 broker_config        ``--broker-config``: a broker's configuration file, such as server.properties
+node_configs         configuration files of several nodes, and the log dirs of each
 value_hints          the values that a shell offers
 completion           completions for bash, zsh and fish
 manual               man pages of commands
