@@ -168,10 +168,9 @@ def retention(
     if key is not None:
         if segments:
             raise UsageError("use only one of --key and --segments")
-        from logtool.commands.program.node_configs import NodeConfigs
         from logtool.commands.views.retention_key import run as search
 
-        files = NodeConfigs(configs or [])
+        files = configs or []
         status = search(inputs, files, running, printing, at=at, changed=changed or [], key=key)
         raise typer.Exit(status)
     if configs and len(configs) > 1:

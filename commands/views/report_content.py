@@ -53,14 +53,15 @@ class Content:
         return [row for row in self.rows if row["type"] == kind]
 
     def nodes(self) -> Iterator[list[Object]]:
-        """Yield the answers about each broker; those of one broker end with the next command."""
+        """Yield the answers about each broker; those of one broker end with the next commands."""
         found: list[Object] = []
         for row in self.rows:
-            if row["type"] not in ("finding", "action"):
-                found.append(row)
-            if row["type"] == "next":
+            if row["type"] in ("finding", "action"):
+                continue
+            if found and found[-1]["type"] == "next" != row["type"]:
                 yield found
                 found = []
+            found.append(row)
         if found:
             yield found
 

@@ -10,6 +10,7 @@ from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.program import parsing
+from logtool.commands.program.broker_config import BrokerConfig
 from logtool.commands.program.node_configs import NodeConfigs
 from logtool.commands.views.retention_key_lines import (
     COLUMNS,
@@ -23,7 +24,7 @@ from logtool.commands.views.retention_tables import DOCUMENT
 from logtool.dump.selecting import parse_bytes
 from logtool.erasure.forecast import ErasureOptions, KeyCopy
 from logtool.erasure.run import ErasureRun
-from logtool.erasure.states import Reader
+from logtool.erasure.states import ReadableBy
 from logtool.exits import Exit
 from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
@@ -35,7 +36,7 @@ from logtool.times import rfc3339
 
 def run(
     inputs: options.LocalInputs,
-    files: NodeConfigs,
+    configs: Sequence[BrokerConfig],
     running: options.Running,
     printing: options.Printing,
     *,
@@ -44,6 +45,7 @@ def run(
     key: str,
 ) -> Exit:
     """Print where records with the key lie, and when each is gone; return the exit status."""
+    files = NodeConfigs(configs)
     if files and not inputs.paths and inputs.files_from is None and not inputs.null:
         inputs = replace(inputs, paths=files.log_dirs())
     dirs = inputs.node_dirs()
@@ -168,7 +170,7 @@ class KeyPrinter(Printer[KeyCopy | Object]):
             total.staying_records += item.records
         else:
             total.latest_ms = max(item.gone_ms, total.latest_ms or item.gone_ms)
-        if item.readable_by != Reader.NONE:
+        if item.readable_by != ReadableBy.NONE:
             home = item.file.directory
             nodes = self._readable.setdefault((home.topic, home.partition), {})
             nodes.setdefault(item.node, set()).update(item.offsets)

@@ -9,16 +9,16 @@ from typing import Final
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, TableColumn
 from logtool.erasure.fates import Refuge
-from logtool.erasure.states import Reader
+from logtool.erasure.states import ReadableBy
 from logtool.retention.rules import DeletionRule, Obstacle
 from logtool.times import rfc3339
 
 _MOST = 8
 """Offsets that are named one by one."""
 _READERS: Final = {
-    Reader.ANY: "any consumer",
-    Reader.UNCOMMITTED: "read_uncommitted only",
-    Reader.NONE: "no consumer",
+    ReadableBy.ANY: "any consumer",
+    ReadableBy.UNCOMMITTED: "read_uncommitted only",
+    ReadableBy.NONE: "no consumer",
 }
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.erasure.states import Reader
+from logtool.erasure.states import ReadableBy
 from logtool.schemas.columns import Column, Kind, Table, count, offset, timed
 
 _STAYS = "it stays, or another rule removes it"
@@ -37,7 +37,8 @@ COPY: Final = Table("copy", "file and end of the records in it", (
            null="it was committed, or they are in no transaction", words=("aborted", "open")),
     Column("readable_by", Kind.STRING, "consumers that get them if this broker leads the partition "
            "after the start: any-consumer, also with isolation.level=read_committed; "
-           "read-uncommitted, only with that isolation level; or no-consumer", words=tuple(Reader)),
+           "read-uncommitted, only with that isolation level; or no-consumer",
+           words=tuple(ReadableBy)),
     *timed("delete_horizon_ms", "time from which on a cleaning removes the tombstones",
            "they are not tombstones, or no cleaning has set the time yet"),
     Column("rule", Kind.STRING, "what removes them: a rule of retention, the log cleaner, the "

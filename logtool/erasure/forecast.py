@@ -15,7 +15,7 @@ from logtool.cleaner.transactions import AbortedTransactions
 from logtool.erasure import fates, rests, states
 from logtool.erasure.fates import Fate, Moments, Refuge
 from logtool.erasure.files import KeyRecords, RecordFile, joined
-from logtool.erasure.states import Reader
+from logtool.erasure.states import ReadableBy
 from logtool.erasure.transactions import ABORTED, COMMITTED, OPEN, TransactionEnds
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind, uncommitted_swaps
@@ -96,7 +96,7 @@ class KeyCopy:
             is_tombstone=self.is_tombstone, end=self.end, is_below_start=self.is_below_start
         )
         of_file = states.of_place(self.file.name, self.file.directory)
-        return Reader.NONE if is_stray else states.reader((*of_records, *of_file))
+        return ReadableBy.NONE if is_stray else states.reader((*of_records, *of_file))
 
     @property
     def delete_horizon(self) -> str | None:

@@ -47,7 +47,7 @@ class RecordState(StrEnum):
     FUTURE = "future-copy"
 
 
-class Reader(StrEnum):
+class ReadableBy(StrEnum):
     """The consumers that get a record."""
 
     ANY = "any-consumer"
@@ -89,16 +89,16 @@ def of_record(*, is_tombstone: bool, end: int, is_below_start: bool) -> tuple[Re
     return (*found, *([RecordState.BELOW_START] if is_below_start else ()))
 
 
-def reader(states: Iterable[RecordState]) -> Reader:
+def reader(states: Iterable[RecordState]) -> ReadableBy:
     """Return who gets a record from a broker that leads the partition with this copy."""
     found = frozenset(states)
     if found <= _FOR_EVERYBODY:
-        return Reader.ANY
-    return Reader.UNCOMMITTED if found <= _FOR_UNCOMMITTED else Reader.NONE
+        return ReadableBy.ANY
+    return ReadableBy.UNCOMMITTED if found <= _FOR_UNCOMMITTED else ReadableBy.NONE
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _CopyPlace:
     """A file with records."""
 
     states: tuple[RecordState, ...]
@@ -113,7 +113,7 @@ class Marking:
         """Take the logs of the dump; markers are read at `pace`."""
         self._logs = {str(log.path): log for log in logs}
         self._ends = TransactionEnds(pace)
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _CopyPlace] = {}
         self._said: set[str] = set()
 
     def among(self, items: Iterable[Any]) -> Iterator[Any]:
@@ -137,7 +137,7 @@ class Marking:
             yield item | {"state": list(_states(item, place, end))}
 
 
-def _states(record: Object, place: _Place, end: int) -> Iterator[RecordState]:
+def _states(record: Object, place: _CopyPlace, end: int) -> Iterator[RecordState]:
     yield from of_record(
         is_tombstone=record["value"] is None,
         end=end,
@@ -146,15 +146,15 @@ def _states(record: Object, place: _Place, end: int) -> Iterator[RecordState]:
     yield from place.states
 
 
-def _place_of(log: Input) -> _Place:
+def _place_of(log: Input) -> _CopyPlace:
     if log.name.kind is not FileKind.LOG:
-        return _Place((), 0)
+        return _CopyPlace((), 0)
     folder = log.path.parent if files.is_remote(log.path) else log.path.absolute().parent
     directory = names.parse_directory(folder.name)
     if not isinstance(directory, PartitionDirectory):
-        return _Place(of_place(log.name, None), 0)
+        return _CopyPlace(of_place(log.name, None), 0)
     states = of_place(log.name, directory)
-    return _Place(states, 0 if states else _log_start(folder, directory))
+    return _CopyPlace(states, 0 if states else _log_start(folder, directory))
 
 
 def _log_start(folder: Path, directory: PartitionDirectory) -> int:

@@ -77,7 +77,10 @@ def _table(segments: Sequence[Segment]) -> BatchTable:
 
 
 def _diverges_at(*paths: Path) -> int | None:
-    """Return the offset at which two copies diverge, by all of their batches; None if not."""
+    """Return the offset at which two copies diverge, by all of their batches; None if not.
+
+    None too if the batches there are of two leader epochs: a follower cuts such an end by itself.
+    """
     group = [one for path in paths for one in find(path, None, Selection())]
     listed = [one for one in group if not isinstance(one, UnreadableError)]
     reading = side_by_side(listed, Run(budget=Budget()), lambda _, *found: judge(*found))
@@ -85,4 +88,9 @@ def _diverges_at(*paths: Path) -> int | None:
         try:
             next(reading)
         except StopIteration as end:
-            return end.value.diverges_at if end.value else None
+            if end.value is None or not end.value.pairs:
+                return None
+            (pair,) = end.value.pairs
+            batches = pair.left_batch, pair.right_batch
+            epochs = {batch.leader_epoch for batch in batches if batch}
+            return pair.diverges_at if len(epochs) < 2 else None

@@ -26,7 +26,7 @@ from logtool.log import opening, producer_state
 from logtool.log.dir import Partition
 from logtool.log.file import File, size_of
 from logtool.node.identity import listed_topic_id
-from logtool.startup import plain_partition
+from logtool.startup import plain_partition, unread
 from logtool.startup.plain_partition import PlainLooks
 from logtool.startup.request import LoadRequest
 from logtool.watermark.simulation.truncation import LogState
@@ -312,8 +312,6 @@ def _missing_segments(listed: Partition, loaded: LoadResult, request: LoadReques
     """Return the findings about offsets between two segments that the log has lost."""
     if len(listed.segments) < 2:
         return []
-    # Imported here: a log of one segment does not need the rules.
-    from logtool.startup import unread
 
     read = {one.base_offset for one in loaded.recovered} | {*loaded.removed}
     others = [one for one in listed.segments if one.base_offset not in read]

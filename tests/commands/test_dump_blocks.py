@@ -196,7 +196,7 @@ def test_blocks_print_the_same_wherever_a_buffer_ends(both, log, make_batch, mon
     torn = bytearray(batches[30])
     torn[-1] ^= 1
     log.write_bytes(b"".join([*batches[:30], torn, *batches[31:]]))
-    for more in ([], ["--producer", "1"], ["--offset", "100..700"], ["--key", "plain"]):
+    for more in ([], ["--producer", "1"], ["--offset", "100..700"], ["--grep", "plain"]):
         fast, slow, blocks = both("-f", format, "--records", "--decode", "none", *more, log)
         assert fast == slow
         assert blocks > 3
