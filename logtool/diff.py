@@ -13,7 +13,7 @@ from logtool.copies.byte_difference import CopyBytes
 from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
 from logtool.copies.log_dirs import LogDirDifference, built_differences, differences
-from logtool.copies.pair import Status
+from logtool.copies.pair import CopyPair, Status
 from logtool.copies.sources import ListedCopy, find
 from logtool.copies.verdict import CopiesVerdict, DamageInCopy, LeaderCandidates, judge
 from logtool.disk import files, shell
@@ -162,7 +162,7 @@ class Diff:
         command = (
             "watermark" if any(_is_partition_dir(path) for path in paths) else f"cluster {topic}"
         )
-        if foreign:
+        if foreign or any(map(_is_in_one_epoch, verdict.pairs)):
             command = "verify --wrong-topic"
         return replace(
             verdict, foreign=foreign, next_command=f"logtool {command} {' '.join(words)}"
@@ -291,6 +291,12 @@ def _images(path: Path) -> list[MetadataImage]:
         if not files.is_remote(path) and files.has_dir(path / image.DIRECTORY):
             return [image.read(path)]
     return []
+
+
+def _is_in_one_epoch(pair: CopyPair) -> bool:
+    """Return whether copies diverge in batches of one leader epoch, which no election explains."""
+    epochs = {one.leader_epoch for one in (pair.left_batch, pair.right_batch) if one}
+    return pair.diverges_at is not None and len(epochs) == 1
 
 
 def _is_partition_dir(path: Path) -> bool:

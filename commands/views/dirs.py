@@ -59,7 +59,7 @@ FUTURE: Final = Table("future", "future copy, for a move to another log dir", (
     Column("live", Kind.STRING, "the directory of the live copy that the broker copies",
            null=_NO_LIVE, value="live_path"),
     Column("status", Kind.STRING, "progress of the copy; abandoned: there is no live copy; ahead: "
-           "it ends behind the live copy, where the broker cuts it",
+           "it ends beyond the end of the live copy, where the broker cuts it",
            words=("caught-up", "catching-up", "abandoned", "diverged", "damaged", "ahead")),
     Column("assigned", Kind.BOOL, "whether the metadata log already assigns the partition to this "
            "log dir"),
@@ -71,7 +71,7 @@ FUTURE: Final = Table("future", "future copy, for a move to another log dir", (
            _NO_LIVE, value="live_log_end"),
     Column("behind", Kind.INT64, "offsets by which the copy is behind the live copy",
            "count", _NO_LIVE),
-    Column("ahead", Kind.INT64, "offsets of the copy behind the end of the live copy",
+    Column("ahead", Kind.INT64, "offsets of the copy beyond the end of the live copy",
            "count", _NO_LIVE),
     Column("superset", Kind.BOOL, "whether the copy holds everything that the live copy holds",
            null=_NO_LIVE),

@@ -296,7 +296,9 @@ def _after_start(obj: Object) -> Iterator[str]:
         first = obj["future_stamped"][0]
         said = after_start.keeps(_partition(first["path"]), first["base_offset"], first["until"])
         more = len(obj["future_stamped"]) - 1
-        parts.append(said + (f", and {text.count(more, 'more partition')}" if more else ""))
+        parts.append(
+            "retention " + said + (f", and {text.count(more, 'more partition')}" if more else "")
+        )
     if obj["kept"]:
         named = _named(_partition(one["path"]) for one in obj["kept"])
         parts.append(f"open transactions keep {named} from being compacted")
@@ -322,7 +324,7 @@ def _transactions(obj: Object) -> Iterator[str]:
     yield f"{text.count(obj['open'], 'open transaction')} in {where},"
     kinds = [f"{obj['hanging']:,} hanging"] if obj["hanging"] else []
     if obj["unknown"]:
-        kinds.append(f"{obj['unknown']:,} old without a known coordinator's state")
+        kinds.append(f"{obj['unknown']:,} old whose coordinator's state is not known")
     if others := obj["open"] - obj["hanging"] - obj["unknown"]:
         verb = "ends" if others == 1 else "end"
         kinds.append(f"{others:,} that {verb} without help, by a client or a timeout")

@@ -76,23 +76,25 @@ def _log_dirs(node: Node) -> Iterator[Absence]:
 def _older_copies(node: Node) -> Iterator[Absence]:
     """Yield a finding for each log dir whose clean marker is from before the last registration.
 
-    A start removes the markers of all log dirs and registers the node with a new broker epoch, so
-    that one marker alone with an older epoch is from a copy of its log dir. A broker that was
-    killed early in its start leaves the older epoch in all of them.
+    A start removes the markers of all log dirs and registers the node with a new broker epoch. So
+    one marker alone with an older epoch is from a copy of its log dir, or from a disk that was
+    offline. A broker that was killed early in its start leaves the older epoch in all log dirs. One
+    that holds only the metadata log never has a marker.
     """
     image = node.image
     if image is None or image.damage or node.node_id not in image.brokers:
         return
     known = image.brokers[node.node_id]["brokerEpoch"]
-    epochs = [stopped_epoch(one.root) for one in node.log_dirs]
-    for one, epoch in zip(node.log_dirs, epochs, strict=True):
+    homes = [one for one in node.log_dirs if not one.has_only_metadata_log]
+    epochs = [stopped_epoch(one.root) for one in homes]
+    for one, epoch in zip(homes, epochs, strict=True):
         if epoch is None or not 0 <= epoch < known or len({*epochs}) == 1:
             continue
         marker = one.root.files[FileKind.CLEAN_SHUTDOWN]
         text = (
             f"the clean stop was in broker epoch {epoch}, but node {node.node_id} has registered "
-            f"again since, with broker epoch {known}: unless it was killed early in that start, "
-            "the log dir is an older copy, and its logs may lack acknowledged records"
+            f"again since, with broker epoch {known}: the log dir is an older copy, or its disk "
+            "was offline in that run, and its logs may lack acknowledged records"
         )
         yield Finding("clean-shutdown/older", text, path=marker.path), None, one
 

@@ -6,13 +6,14 @@ each batch is sound, but the snapshots name batches that the segment lacks, and 
 producers of the batches that it has. A stale snapshot looks different: what it names stands
 somewhere in the log. So a segment is in doubt if
 
-- the snapshot behind it names a batch within the segment that is not there, or at least two
-  snapshots lack the producer of its last batch;
-- that snapshot agrees with the segments before;
+- the snapshot behind it names a batch within the segment that is not there;
+- that snapshot does not contradict the segments before;
 - no producer of the segment is at home in this log: the snapshot does not have its last batch of
   the segment, and either no snapshot knows the producer or its sequence breaks at both ends.
 
-A log with gaps is not judged: compaction may have removed the batch that a snapshot names.
+A log with gaps is not judged: compaction may have removed the batch that a snapshot names. Nor does
+a snapshot without an entry show anything: a start writes empty ones where they are missing, and a
+producer is removed from later ones after ``producer.id.expiration.ms``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,6 @@ import numpy as np
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
 from logtool.findings import Finding
-from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
 
@@ -52,9 +52,8 @@ class ForeignSegment:
     def finding(self) -> Finding:
         """Return the finding about the segment, without its path."""
         text = (
-            f"the segment may hold batches of another partition: {self.reason}, and the log before "
-            "it agrees with that snapshot; compare it with another replica before anything is "
-            "rebuilt"
+            f"the segment may hold batches of another partition: {self.reason}; compare it with "
+            "another replica before anything is rebuilt"
         )
         return Finding(
             FOREIGN, text, first_offset=self.base_offset, last_offset=self.last_offset,
@@ -171,23 +170,12 @@ def _judge(
         for producer_id, rows in inside.items()
         if producer_id not in known and not is_forgotten(file, rows[-1].timestamp_ms)
     }
-    producers = frozenset([*strange, *(producer_id for producer_id, _ in named), *inside])
-    reason = None
-    if named:
-        reason = _named(file, *named[0])
-        if strange:
-            reason += f", and does not know producer {min(strange)} of its batches"
-    elif len(behind) > 1 and any(
-        last.last_offset == report.last_offset and not is_forgotten(behind[1][0], last.timestamp_ms)
-        for last in strange.values()
-    ):
-        number = wording.count(len(later), "snapshot")
-        reason = (
-            f"its batches are of producer {min(strange)}, which {number} "
-            f"from {file.path.name} on do not know"
-        )
-    if reason is None:
+    if not named:
         return None
+    producers = frozenset([*strange, *(producer_id for producer_id, _ in named), *inside])
+    reason = _named(file, *named[0])
+    if strange:
+        reason += f", and does not know producer {min(strange)} of its batches"
     return ForeignSegment(index, report.base_offset, report.next_offset - 1, producers, reason)
 
 

@@ -236,15 +236,17 @@ def _repairs(group: ReplicaGroup, copies: Sequence[Replica]) -> Iterator[Repair]
             source = max(better, key=lambda it: (it.last_epoch, it.log_end))
             offsets = source.log_end - one.log_end
             yield Repair(one.node, one.path, source.node, source.path, one.lost_records, offsets)
-        elif one.missing and (whole := [it for it in sources if _fills(it, one)]):
-            source, missing = whole[0], one.missing_below(one.log_end)
+        elif (missing := one.missing_below(one.log_end)) and (
+            whole := [it for it in sources if not it.lost_records and _fills(it, one)]
+        ):
+            source = max(whole, key=lambda it: (it.last_epoch, it.log_end))
             yield Repair(one.node, one.path, source.node, source.path, 0, 0, missing)
 
 
 def _fills(source: Replica, replica: Replica) -> bool:
     """Return whether a copy may have what a replica has lost between two segments."""
     (first, _), (_, last) = replica.missing[0], replica.missing[-1]
-    is_inside = source.log_start <= first and last < source.log_end
+    is_inside = source.log_start <= max(first, replica.log_start) and last < source.log_end
     return is_inside and not any(a <= last and first <= b for a, b in source.missing)
 
 

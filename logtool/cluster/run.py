@@ -307,7 +307,10 @@ class ClusterRun:
         self, replicas: Sequence[Replica], doubles: Sequence[NodeDir]
     ) -> tuple[Replica, ...]:
         """Return the copies of a partition to fill in volumes that take no part in the start."""
-        lost = (one.lost_records or one.missing or shown_end(one) > one.log_end for one in replicas)
+        lost = (
+            one.lost_records or one.missing_below(one.log_end) or shown_end(one) > one.log_end
+            for one in replicas
+        )  # fmt: skip
         if not any(lost):
             return ()
         name = f"{replicas[0].topic}-{replicas[0].partition}"

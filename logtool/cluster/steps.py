@@ -186,7 +186,10 @@ def _refusals(
         if action.action == "discard":
             yield _draft(f"before node {node} starts: {action.path} {action.reason}")
             continue
-        homes = [one.path for one in volumes if one.node == node and one.path]
+        places = [one.path for one in volumes if one.path]
+        homes = [one for one in places if one in (action.path, *action.path.parents)]
+        if node is not None:
+            homes = [one.path for one in volumes if one.node == node and one.path] or homes
         yield _draft(
             f"node {node} does not start: {action.path}: {action.reason}",
             shell.join(["logtool", "doctor", *map(str, homes)]),

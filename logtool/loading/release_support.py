@@ -137,6 +137,13 @@ def ways_back(node: Node) -> Iterator[str]:
         return
     kafka = releases.text(support.release)
     barred = next(_records(image, support), None) is not None
+    if image.kraft_version not in support.offers.get(_KRAFT_VERSION, _NONE):
+        yield (
+            f"Kafka {kafka} cannot read this metadata log: kraft.version is "
+            f"{image.kraft_version}, and Kafka does not lower it; the way back is a backup from "
+            "before, or another cluster to which the records are copied"
+        )
+        return
     high: dict[str, int] = {}
     for name, level in image.levels:
         offered = support.offers.get(name, _NONE)

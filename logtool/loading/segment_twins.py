@@ -116,9 +116,10 @@ def _continues(place: PlacedSegment, own: BatchTable) -> bool | None:
         for first, second in ((earlier, mine), (mine, later)):
             if not len(first) or not len(second):
                 continue
-            if _leads(first, second):
+            leads = _leads(first, second)
+            if leads:
                 return True
-            breaks = True
+            breaks |= leads is False
     return False if breaks or len(before) or len(after) else None
 
 
@@ -127,8 +128,11 @@ def _judged(table: BatchTable) -> BatchTable:
     return table[np.flatnonzero(rows)]
 
 
-def _leads(first: BatchTable, second: BatchTable) -> bool:
-    """Return whether batches of one producer go on with the sequence of those before."""
+def _leads(first: BatchTable, second: BatchTable) -> bool | None:
+    """Return whether batches of one producer go on with the sequence of those before.
+
+    None for a new epoch that begins at 0: it shows nothing, as each transaction may have its own.
+    """
     if first.producer_epoch[-1] != second.producer_epoch[0]:
-        return int(second.base_sequence[0]) == 0
+        return None if int(second.base_sequence[0]) == 0 else False
     return (int(first.last_sequence[-1]) + 1) % _SEQUENCES == int(second.base_sequence[0])

@@ -207,7 +207,7 @@ class Forecast:
                 live = self._loaded.get(future.live)
             is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.fate
             if copy and is_kept and not future.is_blocked:
-                yield from _future(future, copy, live)
+                yield from _future(future, copy, live, _others_in_sync(node, future.key))
         needed = next((path for path in sorted(gone) if node.needs(path)), None)
         if needed:
             text = "goes offline with the metadata log: the broker does not start"
@@ -319,10 +319,26 @@ def _with_copies(requests: list[LoadRequest]) -> list[LoadRequest]:
     ]
 
 
+def _others_in_sync(node: Node, key: TopicPartition) -> list[int]:
+    """Return the other nodes that are in sync or eligible for a partition, by the metadata log."""
+    image = node.image
+    topic_id = image.topics.get(key[0]) if image else None
+    state = image.partition(topic_id, key[1]) if image and topic_id else None
+    found = (*state.isr, *state.elr) if state else ()
+    return [one for one in dict.fromkeys(found) if one != node.node_id]
+
+
 def _future(
-    future: FutureReplica, copy: PartitionForecast, live: PartitionForecast | None
+    future: FutureReplica,
+    copy: PartitionForecast,
+    live: PartitionForecast | None,
+    others: Sequence[int],
 ) -> Iterator[Action]:
-    """Yield the fate of a future replica, and of the live log that it replaces."""
+    """Yield the fate of a future replica, and of the live log that it replaces.
+
+    `others` are the other nodes in sync: as long as there is one, the node fetches from the leader
+    what its live log lacks.
+    """
     topic, number = future.key
     if future.live is None and not future.assigned:
         if copy.log_end > copy.log_start:
@@ -343,8 +359,13 @@ def _future(
         return
     if not future.assigned:
         text = f"continues: when this copy has caught up, it replaces {future.live}"
+        loads = live is not None and live.outcome is Outcome.LOADS
+        is_cut = loads and live is not None and live.log_end < copy.log_end
+        if is_cut and others:
+            named = ", ".join(map(str, others))
+            text += f"; before, it is cut at the end of that log; in sync: {named}"
         yield Action(action="move", path=future.path, reason=text, topic=topic, partition=number)
-        if live and live.outcome is Outcome.LOADS and live.log_end < copy.log_end:
+        if live and is_cut and not others:
             text = (
                 f"is cut at offset {live.log_end}, the end of {future.live}, before it replaces "
                 f"that log; that loses {wording.offsets(live.log_end, copy.log_end - 1)}; to keep "

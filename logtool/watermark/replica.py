@@ -135,8 +135,14 @@ class Replica:
         return self.reason or None
 
     def missing_below(self, offset: int) -> int:
-        """Return how many offsets below `offset` its log has lost between two segments."""
-        return sum(max(0, min(last + 1, offset) - first) for first, last in self.missing)
+        """Return how many offsets below `offset` its log has lost between two segments.
+
+        Those below the log start were deleted, and do not count.
+        """
+        start = self.log_start
+        return sum(
+            max(0, min(last + 1, offset) - max(first, start)) for first, last in self.missing
+        )
 
     @cached_property
     def offsets(self) -> StartOffsets:

@@ -260,7 +260,7 @@ def test_a_deletion_that_may_delete_allows_loses_no_records(cluster: Cluster) ->
     # Without another copy `only` has everything.
     (only,) = proofs["gone"].only
     assert (only.first_offset, only.last_offset) == (0, 599)
-    assert "no other copy" in only.reason
+    assert "no other live copy" in only.reason
     # The other copy has the same batches.
     (kept,) = proofs["shared"].stored
     assert kept.copy.path == str(cluster.one("shared-0"))
