@@ -276,6 +276,22 @@ def test_a_future_copy_is_compared_with_the_live_one(run, brokers, name):
     assert result.status == exit_status
 
 
+@pytest.mark.parametrize("others", [(), ((2, 5),)])
+def test_the_cut_of_a_future_copy_is_a_loss_unless_another_replica_is_in_sync(run, brokers, others):
+    where = ((1, directory_id(1)), *((node, directory_id(own)) for node, own in others))
+    first, second, _ = brokers(*KNOWN, placed(ORDERS, 0, *where))
+    replica(first, "orders-0", *BATCHES)
+    future = replica(second, f"orders-0.{LATER}-future", *BATCHES, batch(5, b"f"))
+    for command in ("plan", "cluster"):
+        found = run(command, "-f", "ndjson", first, second)
+        kinds = [(one["action"], one["path"]) for one in found.of_type("action")]
+        assert (("discard", str(future)) in kinds) is not bool(others)
+    plan = run("plan", "-f", "ndjson", first, second).of_type("action")
+    losses = [(one["first_offset"], one["last_offset"]) for one in plan
+              if one["action"] == "discard"]  # fmt: skip
+    assert losses == ([] if others else [(5, 5)])
+
+
 def test_a_future_copy_without_a_live_one_is_abandoned(run, brokers):
     first, second, _ = brokers(*KNOWN, placed(ORDERS, 0, (1, directory_id(4))))
     path = replica(second, f"orders-0.{LATER}-future", *BATCHES)

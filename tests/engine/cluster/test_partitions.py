@@ -254,7 +254,13 @@ def test_a_replica_that_has_lost_its_end_is_filled_before_any_step_of_the_start(
 
 @pytest.mark.parametrize(
     ("copy", "sources"),
-    [({}, [2]), ({"missing": ((4, 4),)}, []), ({"log_start": 5}, []), ({"log_end": 5}, [])],
+    [
+        ({}, [2]),
+        ({"missing": ((4, 4),)}, []),
+        ({"log_start": 5}, []),
+        ({"log_end": 5}, []),
+        ({"lost_records": 1}, []),
+    ],
 )
 def test_a_replica_that_lacks_segments_is_filled_from_a_copy_that_has_them(
     copy: dict[str, Any], sources: list[int]
@@ -269,6 +275,13 @@ def test_a_replica_that_lacks_segments_is_filled_from_a_copy_that_has_them(
     assert [(one.source_node, one.missing, one.records) for one in mine] == [
         (source, 4, 0) for source in sources
     ]
+
+
+def test_offsets_below_the_log_start_are_not_missing() -> None:
+    one = replace(replica(1, 10), missing=((1, 2), (4, 6)))
+    assert (one.missing_below(10), one.missing_below(6)) == (5, 4)
+    assert replace(one, log_start=5).missing_below(10) == 2
+    assert replace(one, log_start=8).missing_below(10) == 0
 
 
 def test_offsets_between_two_segments_are_lost_if_their_replica_leads() -> None:

@@ -156,6 +156,15 @@ def test_the_way_back_from_a_newer_release(
     assert bool(said) is bool(found(home, kafka))
 
 
+def test_there_is_no_way_back_from_a_newer_kraft_version(tmp_path: Path) -> None:
+    node = node_of(log_dir(tmp_path, level(19)), (3, 8))
+    assert node.image is not None
+    assert list(release_support.ways_back(node)) == []
+    node.image.kraft_version = 1
+    (text,) = release_support.ways_back(node)
+    assert "kraft.version" in text
+
+
 def zookeeper(root: Path, meta: str = "version=0\nbroker.id=1\n") -> Path:
     partition = root / "t-0"
     partition.mkdir(parents=True)
