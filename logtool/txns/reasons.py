@@ -122,10 +122,10 @@ def after_restart(one: Transaction, topic: str | None, partition: int | None) ->
             "that start began, and further starts fail (CONCURRENT_TRANSACTIONS)"
         )
     return (
-        f"end it before {app!r} starts. Its coordinator hands out {again} again: a transaction of "
-        "that start would end this one too, and a commit would commit these records. Its first "
-        f"write to {place} fails (OUT_OF_ORDER_SEQUENCE_NUMBER), with this transaction ended, too; "
-        "the start after that works"
+        f"end it before {app!r} starts: its coordinator hands out {again} again, so that a commit "
+        "of that start would commit these records, too. Also after the abort, the first write of "
+        f"that start to {place} fails (OUT_OF_ORDER_SEQUENCE_NUMBER); the next start of the "
+        "application works"
     )
 
 
