@@ -17,7 +17,7 @@ from logtool.disk import files, shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint, wording
-from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind
 from logtool.log.claims import Claim, ClaimKind, Presence, unmet
 from logtool.log.dir import OFFSET_CHECKPOINTS, Partition
 from logtool.log.partition_claims import end_claims
@@ -41,6 +41,8 @@ AS_LEADER = (
 Absence = tuple[Finding, Effect | None, LogDirIdentity]
 """A finding, its effect on a start (None: it has none), and the log dir that it is about."""
 _METADATA = metadata_image.DIRECTORY
+_MOST = 5
+"""Partitions that a finding names."""
 _RAN = (*OFFSET_CHECKPOINTS, FileKind.CLEAN_SHUTDOWN)
 """Files that a broker writes into a log dir once it has loaded it."""
 
@@ -96,6 +98,16 @@ def _older_copies(node: Node) -> Iterator[Absence]:
             f"again since, with broker epoch {known}: the log dir is an older copy, or its disk "
             "was offline in that run, and its logs may lack acknowledged records"
         )
+        alone = [
+            f"{directory.topic}-{directory.partition}"
+            for _, directory in one.root.partitions
+            if directory.kind is DirectoryKind.LIVE
+            and directory.topic != CLUSTER_METADATA
+            and not node.others_in_sync(directory.topic, directory.partition)
+        ]
+        if alone:
+            more = f" and {len(alone) - _MOST:,} more" if len(alone) > _MOST else ""
+            text += f"; without another replica in sync: {', '.join(alone[:_MOST])}{more}"
         yield Finding("clean-shutdown/older", text, path=marker.path), None, one
 
 

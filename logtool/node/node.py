@@ -231,6 +231,14 @@ class Node:
         holder = self.metadata_log
         return self.has_directory_ids and holder is not None and holder.path == log_dir
 
+    def others_in_sync(self, topic: str, number: int) -> list[int]:
+        """Return the other nodes in sync or eligible for a partition, by the metadata log."""
+        image = self.image
+        topic_id = image.topics.get(topic) if image else None
+        state = image.partition(topic_id, number) if image and topic_id else None
+        found = (*state.isr, *state.elr) if state else ()
+        return [one for one in dict.fromkeys(found) if one != self.node_id]
+
     def is_stray(self, path: Path, directory: PartitionDirectory) -> bool:
         """Return whether a metadata log that is there and undamaged does not know the log."""
         image = self.image

@@ -207,7 +207,7 @@ class Forecast:
                 live = self._loaded.get(future.live)
             is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.fate
             if copy and is_kept and not future.is_blocked:
-                yield from _future(future, copy, live, _others_in_sync(node, future.key))
+                yield from _future(future, copy, live, node.others_in_sync(*future.key))
         needed = next((path for path in sorted(gone) if node.needs(path)), None)
         if needed:
             text = "goes offline with the metadata log: the broker does not start"
@@ -317,15 +317,6 @@ def _with_copies(requests: list[LoadRequest]) -> list[LoadRequest]:
         else request
         for request in requests
     ]
-
-
-def _others_in_sync(node: Node, key: TopicPartition) -> list[int]:
-    """Return the other nodes that are in sync or eligible for a partition, by the metadata log."""
-    image = node.image
-    topic_id = image.topics.get(key[0]) if image else None
-    state = image.partition(topic_id, key[1]) if image and topic_id else None
-    found = (*state.isr, *state.elr) if state else ()
-    return [one for one in dict.fromkeys(found) if one != node.node_id]
 
 
 def _future(
