@@ -57,6 +57,8 @@ LOG_OVERHEAD = 12
 """Bytes before those that ``batch_length`` counts."""
 MIN_ENTRY_SIZE = LOG_OVERHEAD + 14
 """Bytes of the smallest entry of any magic."""
+SEQUENCES = 2**31
+"""Number of sequence numbers of a producer: after the last one comes 0 again."""
 MAX_SEGMENT_SIZE = 2**31 - 1
 """A broker cannot open a longer ``.log`` (``FileRecords``)."""
 

@@ -55,6 +55,8 @@ class Remedy(StrEnum):
     """Nothing is to be mended, or an operator does it by hand."""
 
 
+FOREIGN_SEGMENT = "segment/other-partition"
+"""Code of a segment that may hold batches of another partition."""
 REACTIONS = {
     "start": "the next start does",
     "cleaner": "the cleaner and retention do",

@@ -11,7 +11,7 @@ from logtool.checks import compaction, file_names, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
-from logtool.checks.foreign_segments import FOREIGN, comparison
+from logtool.checks.foreign_segments import comparison
 from logtool.checks.kraft_snapshot import check_bootstrap
 from logtool.checks.log_dir_facts import LogDirFacts, live_key
 from logtool.checks.node_verdicts import NodeVerdicts
@@ -26,7 +26,7 @@ from logtool.checks.unfinished_output import check_change, check_output
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import FOREIGN_SEGMENT, Finding
 from logtool.formats import compression, names
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
@@ -49,9 +49,9 @@ from logtool.running.summary import Summary
 __all__ = ["Budget", "Level", "Progress", "Selection", "Verification"]
 
 _REPAIRED = frozenset(
-    {"batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/offset-order", FOREIGN,
-     "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order", "batch/record-count",
-     "batch/hole", "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole",
+    {FOREIGN_SEGMENT, "batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/hole",
+     "batch/offset-order", "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order",
+     "batch/record-count", "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole",
      "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end",
      "checkpoint/recovery-point-beyond-end", "checkpoint/high-watermark-ahead"}
 )  # fmt: skip
@@ -192,7 +192,7 @@ class Verification:
 
             self._repairs[key] = propose.repair(home, self._paths, key[1])
         command = self._repairs[key]
-        if command and item.code == FOREIGN:  # which no repair mends
+        if command and item.code == FOREIGN_SEGMENT:  # which no repair mends
             command = comparison(item.topic, self._paths)
         return replace(item, next=command) if command else item
 

@@ -23,15 +23,13 @@ import numpy as np
 
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
-from logtool.findings import Finding
+from logtool.findings import FOREIGN_SEGMENT, Finding
+from logtool.formats.record_batch import SEQUENCES
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
 
-FOREIGN = "segment/other-partition"
 EXPIRATION_MS = 86_400_000
 """Default of ``producer.id.expiration.ms``: older producers may be missing from a snapshot."""
-_SEQUENCES = 2**31
-"""Number of sequence numbers of a producer: after the last one comes 0 again."""
 
 Entries = Mapping[int, Mapping[str, int]]
 """Entries of a snapshot by producer id."""
@@ -56,7 +54,7 @@ class ForeignSegment:
             "another replica before anything is rebuilt"
         )
         return Finding(
-            FOREIGN, text, first_offset=self.base_offset, last_offset=self.last_offset,
+            FOREIGN_SEGMENT, text, first_offset=self.base_offset, last_offset=self.last_offset,
             segment=self.base_offset,
         )  # fmt: skip
 
@@ -93,7 +91,7 @@ class _Batch:
         return (
             later is not None
             and self.epoch == later.epoch
-            and (self.last_sequence + 1) % _SEQUENCES == later.base_sequence
+            and (self.last_sequence + 1) % SEQUENCES == later.base_sequence
         )
 
 

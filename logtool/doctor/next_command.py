@@ -16,12 +16,12 @@ from logtool.doctor.answers import (
 )
 from logtool.doctor.examination import Examination
 from logtool.errors import NothingMatchedError, UnreadableError
-from logtool.findings import Broker, Finding, Remedy, Severity
+from logtool.findings import FOREIGN_SEGMENT, Broker, Finding, Remedy, Severity
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.buckets import is_bucket
 from logtool.log.inputs import kind_of, log_dirs_in
 from logtool.node.identity import ids_of
-from logtool.running.remedies import FOREIGN, Remedies
+from logtool.running.remedies import Remedies
 
 _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
 """Remedies of findings about data that another copy can still have."""
@@ -138,7 +138,9 @@ def comparison(runs: Sequence[Examination], named: Sequence[Next] = ()) -> Itera
                 continue
             yield Next(first.command, f"{'then' if when else 'first'} {first.reason}")
             when = "then "
-    doubtful = {one.topic: None for run in runs for one in run.findings if one.code == FOREIGN}
+    doubtful = {
+        one.topic: None for run in runs for one in run.findings if one.code == FOREIGN_SEGMENT
+    }
     if doubtful:
         topics = [shell.option("--topic", topic) for topic in doubtful if topic]
         chosen = topics if len(topics) <= _MOST_TOPICS else []
@@ -194,7 +196,7 @@ def _undelete(run: Examination, waiting: Sequence[Finding]) -> Next:
 
 def copies_of(run: Examination, others: Sequence[Examination]) -> list[Path]:
     """Return the paths of other brokers that have a sound copy of a damaged partition."""
-    damaged = _damaged(run, without=FOREIGN)  # which no fill mends
+    damaged = _damaged(run, without=FOREIGN_SEGMENT)  # which no fill mends
     copies: list[Path] = []
     for other in others:
         is_bad = _damaged(other)
@@ -257,7 +259,7 @@ def _filled_by_a_copy(errors: Sequence[Finding]) -> Next | None:
 
 def _finding(run: Examination, found: Finding) -> Next:
     remedies = Remedies(run.paths, run.selection)
-    for each in (found, *(other for other in run.findings if other.code == FOREIGN)):
+    for each in (found, *(other for other in run.findings if other.code == FOREIGN_SEGMENT)):
         remedies.add(each)
     if found.remedy in (Remedy.RECOVER, Remedy.CHECKPOINT):
         for one in remedies.counts():

@@ -22,6 +22,7 @@ from logtool.disk import files
 from logtool.dump.records import Object
 from logtool.errors import UnreadableError
 from logtool.formats.names import CLUSTER_METADATA
+from logtool.formats.record_batch import SEQUENCES
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import newest_state
 from logtool.log.dir import Partition
@@ -33,8 +34,6 @@ from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
 
-_SEQUENCES = 2**31
-"""Number of sequence numbers of a producer: after the last one comes 0 again."""
 _Producer = tuple[int, int]
 """Producer id and epoch."""
 _Span = tuple[int, int]
@@ -262,7 +261,7 @@ def _produced(other: Partition, start: int) -> dict[_Producer, list[_Span]]:
                     continue
                 spans = found.setdefault((producer_id, epoch), [])
                 # After the largest sequence number comes 0.
-                spans += [(first, last)] if first <= last else [(first, _SEQUENCES - 1), (0, last)]
+                spans += [(first, last)] if first <= last else [(first, SEQUENCES - 1), (0, last)]
     return {key: sorted(spans) for key, spans in found.items()}
 
 

@@ -5,7 +5,7 @@ all pages are read, of larger ones the page of each header. Where it cannot be m
 are read of small batches, and of larger ones only the header.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from logtool.formats.record_batch import (
     UNUSED_ATTRIBUTES,
     BatchTable,
     Column,
+    concat,
+    empty_table,
 )
 from logtool.log.chunk import MOST_ROWS, Source
 from logtool.log.control_rows import fill_control
@@ -161,3 +163,9 @@ def headers(segment: "Segment") -> Iterator[BatchTable]:
     for chunk in segment.batches(payload=False):
         if len(chunk.table):
             yield chunk.table[np.arange(len(chunk.table))]  # The next chunk uses the memory again.
+
+
+def header_table(segments: "Iterable[Segment]") -> BatchTable:
+    """Return the headers of all batches of some segments as one table; UnreadableError."""
+    tables = [table for segment in segments for table in headers(segment)]
+    return concat(tables) if tables else empty_table()

@@ -12,14 +12,12 @@ import numpy as np
 
 from logtool.errors import UnreadableError
 from logtool.formats.names import TopicPartition
-from logtool.formats.record_batch import BatchTable, concat, empty_table
+from logtool.formats.record_batch import SEQUENCES, BatchTable, empty_table
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.header_walk import headers
+from logtool.loading.header_walk import header_table
 from logtool.log.dir import Partition, Segment
 
 _COMPARED = ("base_offset", "size", "crc", "producer_id", "producer_epoch", "base_sequence")
-_SEQUENCES = 2**31
-"""Number of sequence numbers of a producer: after the last one comes 0 again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +73,16 @@ def twins(
 
 def _twin(place: PlacedSegment, others: Sequence[PlacedSegment]) -> SegmentTwin | None:
     try:
-        own = _table(place.segment)
+        own = header_table([place.segment])
         if not len(own) or _continues(place, own) is not False:
             return None
         for other in others:
-            its = _table(other.segment)
+            its = header_table([other.segment])
             if _same(own, its) and _continues(other, its):
                 return SegmentTwin(place, other, len(own), int(own.last_offset[-1]))
     except UnreadableError:  # reported where the partition is read
         return None
     return None
-
-
-def _table(segment: Segment) -> BatchTable:
-    tables = list(headers(segment))
-    return concat(tables) if tables else empty_table()
 
 
 def _same(a: BatchTable, b: BatchTable) -> bool:
@@ -106,8 +99,8 @@ def _continues(place: PlacedSegment, own: BatchTable) -> bool | None:
     rows = _judged(own)
     if not len(rows):
         return None
-    before = _judged(_table(segments[at - 1])) if at else empty_table()
-    after = _judged(_table(segments[at + 1])) if at + 1 < len(segments) else empty_table()
+    before = _judged(header_table([segments[at - 1]])) if at else empty_table()
+    after = _judged(header_table([segments[at + 1]])) if at + 1 < len(segments) else empty_table()
     breaks = False
     for producer in np.unique(rows.producer_id).tolist():
         mine, earlier, later = (
@@ -135,4 +128,4 @@ def _leads(first: BatchTable, second: BatchTable) -> bool | None:
     """
     if first.producer_epoch[-1] != second.producer_epoch[0]:
         return None if int(second.base_sequence[0]) == 0 else False
-    return (int(first.last_sequence[-1]) + 1) % _SEQUENCES == int(second.base_sequence[0])
+    return (int(first.last_sequence[-1]) + 1) % SEQUENCES == int(second.base_sequence[0])

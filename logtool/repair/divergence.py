@@ -17,9 +17,8 @@ from logtool.copies.sources import find
 from logtool.copies.verdict import judge
 from logtool.disk import shell
 from logtool.errors import UnreadableError
-from logtool.formats.record_batch import BatchTable, concat, empty_table
-from logtool.loading.header_walk import headers
-from logtool.log.dir import Partition, Segment
+from logtool.loading.header_walk import header_table
+from logtool.log.dir import Partition
 from logtool.log.selection import Selection
 from logtool.repair.sources import usable
 from logtool.running.budget import Budget
@@ -53,11 +52,11 @@ def _differ(ours: Partition, copy: Partition) -> bool:
     """Return whether headers show two batches with one base offset that are not the same."""
     others = list(copy.segments)
     for segment in ours.segments:
-        own = _table([segment])
+        own = header_table([segment])
         if not len(own):
             continue
         end = int(own.last_offset.max())
-        other = _table(
+        other = header_table(
             [
                 one
                 for one in others
@@ -69,11 +68,6 @@ def _differ(ours: Partition, copy: Partition) -> bool:
         if (own.crc[mine] != other.crc[its]).any() or (own.size[mine] != other.size[its]).any():
             return True
     return False
-
-
-def _table(segments: Sequence[Segment]) -> BatchTable:
-    tables = [table for segment in segments for table in headers(segment)]
-    return concat(tables) if tables else empty_table()
 
 
 def _diverges_at(*paths: Path) -> int | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.formats.record_batch import BatchTable
+from logtool.formats.record_batch import SEQUENCES, BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
 from logtool.log.flavour import Flavour
@@ -17,8 +17,6 @@ from logtool.repair.ranges import Kept, Part, Rejected
 from logtool.repair.reading import take
 
 _NO_IMAGES: Mapping[Path, Path] = {}
-_SEQUENCES = 2**31
-"""Number of sequence numbers of a producer: after the last one comes 0 again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +139,4 @@ class _OpenTransactions:
         before = self.state.producers.get(producer_id)
         if before is None or before.epoch != epoch or before.last_sequence == NONE:
             return 0
-        return (before.last_sequence + 1) % _SEQUENCES
+        return (before.last_sequence + 1) % SEQUENCES

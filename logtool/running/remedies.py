@@ -10,13 +10,12 @@ from functools import cache
 from pathlib import Path
 
 from logtool.disk import expanded, files, shell
-from logtool.findings import Finding, Remedy, Severity
+from logtool.findings import FOREIGN_SEGMENT, Finding, Remedy, Severity
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.selection import Selection
 
-FOREIGN = "segment/other-partition"
 """Code of a segment in doubt: a recovery would write producer snapshots that agree with it."""
 MOST_PARTITIONS = 3
 """Partition dirs that a command names; it takes the log dirs if more need it."""
@@ -82,7 +81,7 @@ class Remedies:
             self._fills.setdefault(way, {})[finding.next or ""] = None
         if folder := _log_of(finding) if way in _FILLS else _partition_dir(finding):
             self._partitions.setdefault(way, {})[folder] = None
-            if finding.code == FOREIGN:
+            if finding.code == FOREIGN_SEGMENT:
                 self._in_doubt.add(folder)
         else:
             self._outside.add(way)

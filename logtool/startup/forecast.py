@@ -339,14 +339,7 @@ def _future(
                 f"{wording.offsets(copy.log_start, copy.log_end - 1)}"
             )
             loss = Loss(first_offset=copy.log_start, last_offset=copy.log_end - 1)
-            yield Action(
-                action="discard",
-                path=future.path,
-                reason=text,
-                topic=topic,
-                partition=number,
-                loss=loss,
-            )
+            yield _discard(future.path, text, future.key, loss)
         return
     if not future.assigned:
         text = f"continues: when this copy has caught up, it replaces {future.live}"
@@ -364,14 +357,7 @@ def _future(
                 f"{topic}-{number} before the start"
             )
             loss = Loss(first_offset=live.log_end, last_offset=copy.log_end - 1)
-            yield Action(
-                action="discard",
-                path=future.path,
-                reason=text,
-                topic=topic,
-                partition=number,
-                loss=loss,
-            )
+            yield _discard(future.path, text, future.key, loss)
         return
     text = "becomes the partition: the metadata log assigns the partition to this log dir"
     if future.live:
@@ -388,11 +374,9 @@ def _future(
         loss = Loss(
             first_offset=first, last_offset=live.log_end - 1, below_high_watermark=acknowledged
         )
-        yield Action(
-            action="discard",
-            path=live.request.path,
-            reason=text,
-            topic=topic,
-            partition=number,
-            loss=loss,
-        )
+        yield _discard(live.request.path, text, future.key, loss)
+
+
+def _discard(path: Path, reason: str, key: TopicPartition, loss: Loss) -> Action:
+    topic, number = key
+    return Action("discard", path, reason, topic=topic, partition=number, loss=loss)

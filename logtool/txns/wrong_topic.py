@@ -32,10 +32,10 @@ import numpy as np
 
 from logtool.checks import foreign_segments
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import FOREIGN_SEGMENT, Finding
 from logtool.formats import wording
 from logtool.formats.names import DirectoryKind, PartitionDirectory
-from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
+from logtool.formats.record_batch import SEQUENCES, BatchTable, Column, concat, empty_table
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.header_walk import headers
 from logtool.loading.segment_twins import PlacedSegment, SegmentTwin, places_of, twins
@@ -49,10 +49,7 @@ from logtool.running.workers import OutOfTimeError
 
 CODE = "batch/other-topic"
 TWICE = "batch/twice"
-FOREIGN = "segment/other-partition"
 _PRIMES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
-_SEQUENCES = 2**31
-"""Number of sequence numbers of a producer: after the last one comes 0 again."""
 _LARGEST_SIZE = 2**31
 _CRC_END, _TIME, _AFTER_TIME = 21, 35, 43
 """Bytes of a batch: behind the CRC, and the place and the end of the largest timestamp."""
@@ -297,7 +294,7 @@ def _continues(
         if table.producer_epoch[first] != table.producer_epoch[second]:
             continues = int(table.base_sequence[second]) == 0
         else:
-            following = (int(table.last_sequence[first]) + 1) % _SEQUENCES
+            following = (int(table.last_sequence[first]) + 1) % SEQUENCES
             continues = following == int(table.base_sequence[second])
         if continues:
             return True, before if second == row else None
@@ -363,7 +360,7 @@ def _twin(one: SegmentTwin, command: str | None) -> Finding:
         "sequences of their producers, which they do not here: the file is that of another "
         "partition"
     )
-    found = Finding(FOREIGN, text, None, None, base, one.last_offset)
+    found = Finding(FOREIGN_SEGMENT, text, None, None, base, one.last_offset)
     return found.placed(
         one.wrong.segment.log.path,
         topic=topic, partition=partition, segment=base, next_command=command,
