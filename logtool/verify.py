@@ -51,8 +51,8 @@ __all__ = ["Budget", "Level", "Progress", "Selection", "Verification"]
 _REPAIRED = frozenset(
     {FOREIGN_SEGMENT, "batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/hole",
      "batch/offset-order", "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order",
-     "batch/record-count", "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole",
-     "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end",
+     "batch/record-count", "log/truncated", "log/torn-tail-clean", "segment/missing",
+     "segment/hole", "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end",
      "checkpoint/recovery-point-beyond-end", "checkpoint/high-watermark-ahead"}
 )  # fmt: skip
 """Damage about which another copy says more; `recover --fill-from` may repair most of it."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
-from logtool.findings import FOREIGN_SEGMENT, Finding
+from logtool.findings import Finding
 from logtool.formats.record_batch import SEQUENCES
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
@@ -54,8 +54,8 @@ class ForeignSegment:
             "another replica before anything is rebuilt"
         )
         return Finding(
-            FOREIGN_SEGMENT, text, first_offset=self.base_offset, last_offset=self.last_offset,
-            segment=self.base_offset,
+            "segment/other-partition", text, first_offset=self.base_offset,
+            last_offset=self.last_offset, segment=self.base_offset,
         )  # fmt: skip
 
 

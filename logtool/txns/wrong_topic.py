@@ -32,7 +32,7 @@ import numpy as np
 
 from logtool.checks import foreign_segments
 from logtool.errors import UnreadableError
-from logtool.findings import FOREIGN_SEGMENT, Finding
+from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.formats.record_batch import SEQUENCES, BatchTable, Column, concat, empty_table
@@ -360,7 +360,7 @@ def _twin(one: SegmentTwin, command: str | None) -> Finding:
         "sequences of their producers, which they do not here: the file is that of another "
         "partition"
     )
-    found = Finding(FOREIGN_SEGMENT, text, None, None, base, one.last_offset)
+    found = Finding("segment/other-partition", text, None, None, base, one.last_offset)
     return found.placed(
         one.wrong.segment.log.path,
         topic=topic, partition=partition, segment=base, next_command=command,
