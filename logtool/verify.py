@@ -49,11 +49,11 @@ from logtool.running.summary import Summary
 __all__ = ["Budget", "Level", "Progress", "Selection", "Verification"]
 
 _REPAIRED = frozenset(
-    {FOREIGN_SEGMENT, "batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/hole",
-     "batch/offset-order", "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order",
-     "batch/record-count", "log/truncated", "log/torn-tail-clean", "segment/missing",
-     "segment/hole", "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end",
-     "checkpoint/recovery-point-beyond-end", "checkpoint/high-watermark-ahead"}
+    {"checkpoint/high-watermark-beyond-end", "checkpoint/recovery-point-beyond-end", "segment/hole",
+     "checkpoint/high-watermark-ahead", "batch/leader-epoch-order", "partition/orphan-index",
+     "log/torn-tail-clean", "batch/offset-order", "batch/offset-range", "batch/record-count",
+     "batch/last-offset", "segment/missing", "segment/overlap", "batch/zero-run", FOREIGN_SEGMENT,
+     "log/truncated", "batch/magic", "batch/size", "batch/hole", "batch/crc"}
 )  # fmt: skip
 """Damage about which another copy says more; `recover --fill-from` may repair most of it."""
 
