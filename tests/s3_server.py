@@ -5,7 +5,6 @@ requests so far by method, as JSON.
 """
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -16,13 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ports import free_port
+
 
 @contextmanager
 def serving() -> Iterator[str]:
     """Start a server that holds nothing yet, and yield its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, __file__, str(port)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.install import HarnessError, free_port
+from broker.install import HarnessError
 from broker.kafka import CONTROLLER_ID, Broker, format_log_dir
+from ports import free_port
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -65,23 +64,6 @@ def minor(version: str) -> tuple[int, int]:
     """Return the numbers of a minor release: (4, 3) for ``4.3.1``."""
     first, second, *_ = release(version)
     return first, second
-
-
-_ports: set[int] = set()
-
-
-def free_port() -> int:
-    """Return a free port of 127.0.0.1 that this process has not returned before.
-
-    The caller of an earlier port may not listen yet.
-    """
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        if port not in _ports:
-            _ports.add(port)
-            return port
 
 
 def cache_root() -> Path:

@@ -23,19 +23,22 @@ from broker.install import (
     HarnessError,
     class_archive,
     fetching,
-    free_port,
     install,
     java_command,
     major,
     release,
 )
 from broker.zookeeper import ZooKeeper
+from ports import free_port
 
 CLUSTER_ID = "bG9ndG9vbC10ZXN0cy0wMQ"
 """Every log dir of the harness belongs to this cluster: 16 bytes in URL-safe base64."""
 
 CONTROLLER = re.compile(r"Controller|ExpiredBrokerHeartbeat|Timed out heartbeat")
 """A line of a broker's log that is about its controller."""
+
+CAUSE = re.compile(r"^(\[[^]]*\] (ERROR|FATAL) |Caused by: )")
+"""A line of a broker's log that gives an error or its cause."""
 
 CONTROLLER_ID = 1
 """The node that is the controller, and the only one where a single broker is wanted."""
@@ -158,6 +161,7 @@ class Broker:
         # Kept over restarts: other nodes, and the quorum's own records, know it by this address.
         self.controller = controller or f"127.0.0.1:{free_port()}"
         self._process: subprocess.Popen[bytes] | None = None
+        self._launched_at = 0
         self._work = tempfile.TemporaryDirectory(prefix="logtool-broker-")
         self._log_path = Path(self._work.name) / "broker.log"
 
@@ -184,8 +188,10 @@ class Broker:
         return self._log_path.read_text(errors="replace") if self._log_path.exists() else ""
 
     def log_tail(self, lines: int = 40) -> str:
-        """Return the last lines that the broker logged."""
-        return "\n".join(self.log.splitlines()[-lines:])
+        """Return the errors and their causes since the last launch, and the last lines."""
+        logged = self.log[self._launched_at :].splitlines()
+        causes = [line for line in logged[:-lines] if CAUSE.search(line)]
+        return "\n".join([*causes[:lines], *logged[-lines:]])
 
     def start(self, timeout: float = 90.0) -> Broker:
         """Start the broker and wait until a client can see it.
@@ -203,6 +209,7 @@ class Broker:
             raise HarnessError("the broker is already running")
         port = free_port()
         config = self.settings(port)
+        self._launched_at = len(self.log)
         properties = _write_properties(Path(self._work.name), config)
         command = java_command(self.version, "kafka.Kafka", heap="512m", level="INFO")
         # Behind those of the harness, so that they win.

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.install import free_port
 from broker.kafka import BASE_CONFIG, CLUSTER_ID, Broker, run_tool
+from ports import free_port
 
 NODES = (1, 2, 3)
 DIRECTORY_IDS = {node: f"bG9ndG9vbC1kaXJzLS0w{node}Q" for node in NODES}

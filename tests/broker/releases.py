@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from broker.install import HarnessError, free_port, minor, release
+from broker.install import HarnessError, minor, release
 from broker.kafka import CLUSTER_ID, CONTROLLER_ID, Broker, run_tool
 from broker.topics import Topic
+from ports import free_port
 
 from logtool.metadata import releases
 from logtool.node.options import StartOptions

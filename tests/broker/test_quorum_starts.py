@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from broker.conftest import runnable
-from broker.install import free_port
 from broker.quorums import DIRECTORY_IDS, NODES, Quorum
+from ports import free_port
 
 from logtool import cli
 from logtool.log.inputs import NodeDir

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from broker import workloads
-from broker.install import HarnessError, free_port, major
+from broker.install import HarnessError, major
 from broker.kafka import BASE_CONFIG, CLUSTER_ID, Broker, pause, run_tool
 from broker.scenarios import SMALL
 from broker.topics import Topic
+from ports import free_port
 
 BROKERS = (11, 12, 13)
 MOMENTS = 7

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from broker.install import KAFKA_2, HarnessError, free_port, java_command
+from broker.install import KAFKA_2, HarnessError, java_command
+from ports import free_port
 
 _running: weakref.WeakSet[ZooKeeper] = weakref.WeakSet()
 

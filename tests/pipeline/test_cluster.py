@@ -1,7 +1,6 @@
 """A real cluster on this machine: a master and two workers, one of which is killed in mid-job."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import psutil
 import pytest
 from bench.generate import MIB, Spec, generate
 from pipeline.places import LOGTOOL, logtool
+from ports import free_port
 from processes import command_of, kill_family, wait_for
 
 from logtool.spark.scan import manifest
@@ -38,14 +38,6 @@ class Cluster:
         ]  # fmt: skip
 
 
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
 def end(process: subprocess.Popen) -> None:
     """End a process and what it started."""
     if process.poll() is None:
@@ -59,7 +51,7 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
 
     home = tmp_path_factory.mktemp("cluster")
     program = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    port, *others = free_ports(6)
+    port, *others = (free_port() for _ in range(6))
     outside = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable,
                "SPARK_DAEMON_MEMORY": "256m"}  # fmt: skip
 
@@ -151,7 +143,7 @@ def test_a_worker_killed_in_mid_job_changes_nothing(cluster, log_dir, tmp_path):
 
 
 def test_a_master_that_does_not_answer_is_one_line(tmp_path, scenario):
-    (port,) = free_ports(1)
+    port = free_port()
     done = logtool("scan", scenario("4.3.1/clean"), "--output", tmp_path / "out",
                    "--master", f"spark://127.0.0.1:{port}")  # fmt: skip
     assert done.returncode == 4
