@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+from deadlines import deadline_in
 
 _PR_CAPBSET_DROP = 24
 _PR_CAPBSET_READ = 23
@@ -50,7 +51,7 @@ def without_rights(*arguments: object) -> tuple[int, str, str]:
 
 def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     """Wait until a condition holds; fails where it does not within a time that is long enough."""
-    end = time.monotonic() + seconds
+    end = deadline_in(seconds)
     while not condition():
         assert time.monotonic() < end, f"it did not come about within {seconds} s"
         time.sleep(0.01)

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from broker.kafka import Broker
+from deadlines import deadline_in
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -63,7 +64,7 @@ def ends(consumer: Consumer, topic: str, partition: int, patience: float = 60) -
     from confluent_kafka import KafkaException, TopicPartition
 
     place = TopicPartition(topic, partition)
-    deadline = time.monotonic() + patience
+    deadline = deadline_in(patience)
     while True:
         try:
             low, high = consumer.get_watermark_offsets(place, timeout=30)

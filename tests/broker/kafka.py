@@ -29,6 +29,7 @@ from broker.install import (
     release,
 )
 from broker.zookeeper import ZooKeeper
+from deadlines import deadline_in
 from ports import free_port
 
 CLUSTER_ID = "bG9ndG9vbC10ZXN0cy0wMQ"
@@ -193,7 +194,7 @@ class Broker:
         causes = [line for line in logged[:-lines] if CAUSE.search(line)]
         return "\n".join([*causes[:lines], *logged[-lines:]])
 
-    def start(self, timeout: float = 90.0) -> Broker:
+    def start(self, timeout: float = 300.0) -> Broker:
         """Start the broker and wait until a client can see it.
 
         Raises HarnessError, with the tail of the broker's log, when it ends or does not answer
@@ -228,7 +229,7 @@ class Broker:
         _running.add(self)
         self.bootstrap = f"127.0.0.1:{port}"
 
-    def wait_until_ready(self, timeout: float = 90.0) -> None:
+    def wait_until_ready(self, timeout: float = 300.0) -> None:
         """Wait until a client can see a broker that was launched; fails as `start` does."""
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
@@ -250,7 +251,7 @@ class Broker:
         self.kill()
         raise HarnessError(f"the broker was not ready after {timeout} s:\n{self.log_tail()}")
 
-    def stop(self, timeout: float = 90.0) -> None:
+    def stop(self, timeout: float = 300.0) -> None:
         """Stop the broker in order (SIGTERM) and wait until it is gone.
 
         Raises HarnessError when it had to be killed after ``timeout`` seconds.
@@ -299,7 +300,7 @@ def pause(pid: int, timeout: float = 60.0) -> None:
     Raises HarnessError if one still runs after ``timeout`` seconds.
     """
     os.kill(pid, signal.SIGSTOP)
-    deadline = time.monotonic() + timeout
+    deadline = deadline_in(timeout)
     while not _is_paused(pid):
         if time.monotonic() > deadline:
             raise HarnessError(f"process {pid} was not suspended within {timeout} s")

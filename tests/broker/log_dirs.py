@@ -18,6 +18,7 @@ from broker import workloads
 from broker.install import HarnessError
 from broker.kafka import Broker, format_log_dir
 from broker.topics import Topic
+from deadlines import deadline_in
 
 from logtool.errors import LogtoolError
 from logtool.loading.result import Outcome as LoadOutcome
@@ -140,7 +141,7 @@ def outcome(version: str, home: Home) -> Outcome:
     indexes, partitions = set(home.root.glob(_INDEXES)), set(_directories(home))
     with Broker(version, [home.root / name for name in DIRS], CONFIG) as broker:
         try:
-            broker.start(timeout=60)
+            broker.start()
             starts = True
             if is_moving:
                 _wait_for_moves(home, broker)
@@ -207,7 +208,7 @@ def _wait_for_moves(home: Home, broker: Broker) -> None:
 
     The copies are small, and a broker continues them at once.
     """
-    deadline = time.monotonic() + 60
+    deadline = deadline_in(60)
     while True:
         there = _directories(home)
         live = [path.name for path in there if not _HASH.search(path.name)]

@@ -20,6 +20,7 @@ from broker.install import HarnessError, release
 from broker.kafka import Broker, format_log_dir
 from broker.recovery import MARKER
 from broker.zookeeper import ZooKeeper
+from deadlines import deadline_in
 from verification import batches
 
 from logtool.formats import producer_snapshot
@@ -118,7 +119,7 @@ def watched(broker: Broker) -> tuple[int, list[Thread]]:
     Also return the last seen times of each thread that loaded logs.
     """
     busy: dict[str, Thread] = {}
-    deadline = time.monotonic() + 1800
+    deadline = deadline_in(1800)
     while not (match := _LOADED.search(broker.log)):
         if broker.pid is None or time.monotonic() > deadline:
             raise HarnessError(f"no logs were loaded:\n{broker.log_tail()}")

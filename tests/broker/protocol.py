@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker.install import HarnessError
+from deadlines import deadline_in
 
 from logtool.formats import record, record_batch
 
@@ -50,7 +51,7 @@ def offsets(bootstrap: str, topic: str, partition: int = 0, patience: float = 60
     A broker answers a moment before it hosts the partitions on its disks, so the request is
     repeated for ``patience`` seconds.
     """
-    deadline = time.monotonic() + patience
+    deadline = deadline_in(patience)
     while True:
         try:
             return _offsets(bootstrap, topic, partition)

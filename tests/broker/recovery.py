@@ -28,6 +28,7 @@ from pathlib import Path
 from broker.damaged import Case, Settings
 from broker.install import HarnessError
 from broker.kafka import Broker, format_log_dir
+from deadlines import deadline_in
 
 from logtool.formats import offset_checkpoint
 
@@ -174,7 +175,7 @@ def files_in(directory: Path) -> dict[str, bytes]:
 
 
 def _wait_until_loaded(broker: Broker, dirs: Sequence[Path], count: int) -> None:
-    deadline = time.monotonic() + 120
+    deadline = deadline_in(120)
     while len(_END.findall(broker.log)) < count:
         if broker.pid is None or time.monotonic() > deadline:
             raise HarnessError(f"not all logs were loaded:\n{broker.log_tail()}")

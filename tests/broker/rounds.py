@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from broker.kafka import Broker
+from deadlines import deadline_in
 
 HOUR = 3_600_000
 FOREVER = str(2**63 - 1)
@@ -70,7 +71,7 @@ def started_ms(broker: Broker) -> int:
 
 def wait_for(broker: Broker, home: Path, *, rounds: int, start: int, delay: int = DELAY) -> None:
     """Wait until the broker has deleted segments of `clock` in a round, or in a later one."""
-    deadline = time.monotonic() + 180
+    deadline = deadline_in(180)
     while time.monotonic() < deadline:
         times = deleted(home)
         last = max((at for (name, _), at in times.items() if name == "clock-0"), default=0)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from broker.install import HarnessError
 from broker.kafka import Broker, format_log_dir
+from deadlines import deadline_in
 
 from logtool.formats import offset_checkpoint
 
@@ -115,7 +116,7 @@ def start(version: str, home: Path, dirs: int, *, timeout: float = 120.0) -> Sta
     }  # fmt: skip
     with Broker(version, paths, CONFIG) as broker:
         broker.launch()
-        deadline = time.monotonic() + timeout
+        deadline = deadline_in(timeout)
         while broker.pid is not None and "Kafka Server started" not in broker.log:
             if time.monotonic() > deadline:
                 break

@@ -57,11 +57,33 @@ def values_at(bootstrap: str) -> Values:
 
 
 def damage(homes: Mapping[int, Path], node: int, partition: str) -> Path:
-    """Flip a byte in the middle of the newest segment of a replica; return its directory."""
-    log = open_partition(homes[node] / partition).segments[-1].log.path
-    data = log.read_bytes()
-    log.write_bytes(flip(data, len(data) // 2))
+    """Flip a byte of the last batch but one that another volume also has; return the directory.
+
+    The volumes were copied at different moments, and share only the first batches. Those next to
+    the damage prove that both are one log.
+    """
+    own = _batches(homes[node] / partition)
+    others = [
+        _batches(home / partition)
+        for one, home in homes.items()
+        if one != node and (home / partition).is_dir()
+    ]
+    shared = [key for key in own if any(key in other for other in others)]
+    log, end = own[shared[-2]]
+    log.write_bytes(flip(log.read_bytes(), end - 1))
     return log.parent
+
+
+def _batches(partition: Path) -> dict[tuple[int, int], tuple[Path, int]]:
+    """Return the file of each batch and the byte behind it, by its offset and CRC."""
+    found = {}
+    for segment in open_partition(partition).segments:
+        for chunk in segment.batches(payload=False):
+            table = chunk.table
+            columns = (table.base_offset, table.crc, table.position + table.size)
+            for offset, crc, end in zip(*(one.tolist() for one in columns), strict=True):
+                found[offset, crc] = segment.log.path, end
+    return found
 
 
 def commands(answer: Answer) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from broker import message_tables
 from broker.install import HarnessError, install
+from deadlines import deadline_in
 
 from logtool.formats.messages import codec, schema
 
@@ -34,7 +35,7 @@ def join(bootstrap: str, release: str, group: str, topic: str) -> None:
     none: dict[str, Any] = {"activeTasks": [], "standbyTasks": [], "warmupTasks": []}
     first = {"rebalanceTimeoutMs": 1000, "topology": topology, "clientTags": []}
     answer = _heartbeat(bootstrap, release, member | first | none)
-    deadline = time.monotonic() + 60
+    deadline = deadline_in(60)
     while not answer["activeTasks"]:
         if time.monotonic() > deadline:
             raise HarnessError(f"{group} was assigned nothing")
@@ -46,7 +47,7 @@ def join(bootstrap: str, release: str, group: str, topic: str) -> None:
 
 def _heartbeat(bootstrap: str, release: str, fields: dict[str, Any]) -> dict[str, Any]:
     request = codec.encode(_message(release, "StreamsGroupHeartbeatRequest"), 0, fields)
-    deadline = time.monotonic() + 60
+    deadline = deadline_in(60)
     while True:
         answer = codec.decode(
             _message(release, "StreamsGroupHeartbeatResponse"), 0, _exchange(bootstrap, request)

@@ -152,7 +152,7 @@ def carried_out(version: str, home: Home, before: set[str], config: Mapping[str,
     """Start a broker, and return what became of the partitions that it before before."""
     with Broker(version, [home.root / name for name in DIRS], {**CONFIG, **config}) as broker:
         try:
-            broker.start(timeout=60)
+            broker.start(timeout=120)
         except HarnessError:
             # It ended, or waits for controllers that there are not.
             assert "BindException" not in broker.log
@@ -169,7 +169,7 @@ def _has_records(broker: Broker, name: str) -> bool:
 
     topic, _, number = name.rpartition("-")
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "absence"})
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     try:
         while True:
             try:

@@ -16,6 +16,7 @@ import pytest
 from broker.conftest import runnable
 from broker.install import KAFKA_3, KAFKA_NEWEST, major
 from broker.kafka import Broker, format_log_dir
+from deadlines import deadline_in
 
 from logtool.formats import offset_checkpoint
 
@@ -54,7 +55,7 @@ def test_a_cleaning_leaves_the_forecast_records_and_about_the_bytes(
     before = {topic: _left(home, topic, rows[topic])[0] for topic in TOPICS}
     with Broker(version, [home], BUSY) as broker:
         broker.start()
-        deadline = time.monotonic() + 180
+        deadline = deadline_in(180)
         while not rows.items() <= _rows(home).items():
             assert time.monotonic() < deadline, broker.log_tail()
             time.sleep(0.1)

@@ -15,6 +15,7 @@ import pytest
 from broker.conftest import runnable
 from broker.install import KAFKA_3, KAFKA_4, KAFKA_NEWEST, major
 from broker.kafka import Broker, format_log_dir
+from deadlines import deadline_in
 
 from logtool.formats import offset_checkpoint
 from logtool.formats.record_batch import HEADER_SIZE
@@ -211,7 +212,7 @@ def _rows(home: Path) -> dict[str, int]:
 def _wait_for(broker: Broker, home: Path, rows: Mapping[str, int | None]) -> None:
     """Wait until the checkpoint has these rows; it may also have others."""
     wanted = {topic: row for topic, row in rows.items() if row is not None}.items()
-    deadline = time.monotonic() + 180
+    deadline = deadline_in(180)
     while time.monotonic() < deadline:
         if wanted <= _rows(home).items():
             return

@@ -14,6 +14,7 @@ from broker.command import Object, objects, of_type
 from broker.install import VERSIONS, java_command, major
 from broker.kafka import SHARE_CONFIG, Broker, run_tool
 from broker.topics import Topic
+from deadlines import deadline_in
 
 pytestmark = pytest.mark.broker
 
@@ -66,7 +67,7 @@ def write(broker: Broker) -> list[Any]:
     for protocol in ("classic", "consumer")[: major(broker.version) - 2]:
         reader = workloads.consumer(broker.bootstrap, f"stays-{protocol}", protocol)
         reader.subscribe([READ.name])
-        deadline = time.monotonic() + 60
+        deadline = deadline_in(60)
         while not reader.consume(30, timeout=1.0):
             assert time.monotonic() < deadline
         reader.commit(asynchronous=False)
@@ -93,7 +94,7 @@ def tool(broker: Broker, *arguments: str, name: str = TOOL) -> str:
 def of_newer_kinds(broker: Broker, stays: Any) -> dict[str, tuple[str, str, int]]:
     """Return type, state and members of the share and streams groups when they are stable."""
     asked = ("--describe", "--all-groups", "--state")
-    deadline = time.monotonic() + 120
+    deadline = deadline_in(120)
     while True:
         stays.poll(timeout=0.1)  # a member joins while it is polled
         shares = rows(tool(broker, *asked, name=SHARE_TOOL))

@@ -15,6 +15,7 @@ import pytest
 from broker.conftest import runnable
 from broker.install import KAFKA_3, KAFKA_NEWEST, major
 from broker.kafka import Broker, format_log_dir
+from deadlines import deadline_in
 
 from logtool.formats import offset_checkpoint
 
@@ -100,7 +101,7 @@ def test_each_copy_goes_or_stays_as_forecast(release: str, home: Path) -> None:
     del rows["both"]  # Retention comes first, so that nothing is left to clean.
     with Broker(version, [home], ROUNDS) as broker:
         broker.start()
-        deadline = time.monotonic() + 180
+        deadline = deadline_in(180)
         while not (rows.items() <= _rows(home).items() and _places(_search(home)[0]) == staying):
             if time.monotonic() > deadline:
                 left = sorted(_places(_search(home)[0]) ^ staying)
@@ -130,7 +131,7 @@ def _delete_topic(broker: Broker, home: Path, topic: str) -> None:
 
     client = AdminClient({"bootstrap.servers": broker.bootstrap})
     client.delete_topics([topic])[topic].result(60)
-    deadline = time.monotonic() + 60
+    deadline = deadline_in(60)
     while not list(home.glob(f"{topic}-0.*-delete")):
         assert time.monotonic() < deadline, broker.log_tail()
         time.sleep(0.1)

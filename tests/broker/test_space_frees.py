@@ -10,6 +10,7 @@ from broker import command
 from broker.conftest import runnable
 from broker.install import KAFKA_NEWEST, major
 from broker.kafka import Broker, format_log_dir, run_tool
+from deadlines import deadline_in
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -94,7 +95,7 @@ def _blocks(folder: Path, before: int) -> int:
 
 
 def _wait_for_deleted(broker: Broker, home: Path, count: int) -> None:
-    deadline = time.monotonic() + 120
+    deadline = deadline_in(120)
     while len(_deleted(home)) < count:
         assert time.monotonic() < deadline, broker.log_tail()
         time.sleep(0.1)

@@ -12,6 +12,7 @@ from broker.command import Object, objects, of_type
 from broker.conftest import runnable
 from broker.install import KAFKA_NEWEST
 from broker.kafka import Broker, format_log_dir
+from deadlines import deadline_in
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -125,7 +126,7 @@ def _index_sizes(home: Path, files: Mapping[Path, tuple[int, int]]) -> int:
 
 def _wait_for_cleaning(home: Path) -> None:
     """Wait until the segments of all compacted logs were replaced."""
-    deadline = time.monotonic() + 60
+    deadline = deadline_in(60)
     while time.monotonic() < deadline:
         replaced = {path.parent for path in home.glob("compacted-*/*.log.deleted")}
         if len(replaced) == PARTITIONS and not [*home.glob("*/*.cleaned"), *home.glob("*/*.swap")]:

@@ -26,6 +26,7 @@ from broker.rounds import (
     started_ms,
     wait_for,
 )
+from deadlines import deadline_in
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -121,7 +122,7 @@ def _create(broker: Broker, version: str) -> None:
 
 def _wait_for_copies(remote: Path) -> None:
     """Wait until the remote storage has every closed segment."""
-    deadline = time.monotonic() + 60
+    deadline = deadline_in(60)
     while time.monotonic() < deadline:
         found: dict[str, set[int]] = {topic: set() for topic in COPIED}
         for path in remote.rglob("*.log"):

@@ -14,6 +14,7 @@ from broker.conftest import runnable
 from broker.consuming import Records, consumed, ends
 from broker.install import KAFKA_NEWEST
 from broker.kafka import Broker, errors_in, format_log_dir
+from deadlines import deadline_in
 from verification import fingerprint
 
 from logtool import cli
@@ -215,7 +216,7 @@ def _wait_for_watermarks(broker: Broker, home: Path, limits: dict[str, tuple[int
 
 
 def _wait(broker: Broker, is_there: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = deadline_in(120)
     while not is_there():
         assert time.monotonic() < deadline, broker.log_tail()
         time.sleep(0.05)

@@ -21,6 +21,7 @@ from broker import consuming
 from broker.install import KAFKA_3, KAFKA_4, major, tiered_storage
 from broker.kafka import Broker, format_log_dir, run_tool
 from broker.rounds import FOREVER, HOUR, fill
+from deadlines import deadline_in
 
 from logtool.log import opening
 from logtool.remote.loading import load
@@ -88,7 +89,7 @@ def local(home: Path, partition: str) -> list[int]:
 
 def wait(condition: Callable[[], bool], broker: Broker, what: str) -> None:
     """Wait until a condition holds."""
-    deadline = time.monotonic() + 300
+    deadline = deadline_in(300)
     while not condition():
         assert time.monotonic() < deadline, f"{what}:\n{broker.log_tail()}"
         time.sleep(0.05)

@@ -14,6 +14,7 @@ from broker.topics import CODECS, TOPICS, Topic
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from deadlines import deadline_in
 
 EPOCH_MS = 1_700_000_000_000
 """First timestamp of topics without producer ids; topics with them need `now_ms`."""
@@ -389,7 +390,7 @@ def read_with_group(
     reader = consumer(bootstrap, group, protocol)
     reader.subscribe([topic])
     seen = 0
-    deadline = time.monotonic() + 120
+    deadline = deadline_in(120)
     while seen < count:
         if time.monotonic() > deadline:
             raise HarnessError(f"{group} read {seen} of {count} records")
@@ -426,7 +427,7 @@ def read_with_share_group(
     reader = ShareConsumer({"bootstrap.servers": bootstrap, "group.id": group})
     reader.subscribe([topic])
     seen = 0
-    deadline = time.monotonic() + 120
+    deadline = deadline_in(120)
     # A share group starts at the end of the log, so it must exist before the records.
     while seen < 60:
         if time.monotonic() > deadline:
@@ -486,7 +487,7 @@ def wait_for_cleaner(log_dir: Path, topic: str, partition: int) -> None:
 
 def wait_for(ready: Callable[[], bool], timeout: float, what: str) -> None:
     """Wait until ``ready`` returns true; raise HarnessError after ``timeout`` seconds."""
-    deadline = time.monotonic() + timeout
+    deadline = deadline_in(timeout)
     while not ready():
         if time.monotonic() > deadline:
             raise HarnessError(f"waited {timeout} s for {what}")

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 
 from broker.install import KAFKA_2, HarnessError, java_command
+from deadlines import deadline_in
 from ports import free_port
 
 _running: weakref.WeakSet[ZooKeeper] = weakref.WeakSet()
@@ -95,7 +96,7 @@ class ZooKeeper:
         self._process = None
 
     def _wait(self, ready: Callable[[], bool], timeout: float, what: str) -> None:
-        deadline = time.monotonic() + timeout
+        deadline = deadline_in(timeout)
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:
                 break
