@@ -56,7 +56,8 @@ def recover(
     nothing below the log start offset of either copy. Damage between batches whose offsets follow
     each other, such as zeros behind a segment, is left out. logtool only reads that copy. What it
     cannot fill is listed as unfilled. Where both copies have sound batches that differ, nothing is
-    filled, and the copy is listed as one from which the log diverges. See logtool-recipes(7).
+    filled, and the copy is listed as one from which the log diverges; but a segment with batches of
+    another partition is replaced by those that the producer snapshot names. See logtool-recipes(7).
 
     Truncation and clean shutdown:
 

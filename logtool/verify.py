@@ -11,7 +11,6 @@ from logtool.checks import compaction, file_names, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
-from logtool.checks.foreign_segments import comparison
 from logtool.checks.kraft_snapshot import check_bootstrap
 from logtool.checks.log_dir_facts import LogDirFacts, live_key
 from logtool.checks.node_verdicts import NodeVerdicts
@@ -192,8 +191,6 @@ class Verification:
 
             self._repairs[key] = propose.repair(home, self._paths, key[1])
         command = self._repairs[key]
-        if command and item.code == FOREIGN_SEGMENT:  # which no repair mends
-            command = comparison(item.topic, self._paths)
         return replace(item, next=command) if command else item
 
     def _is_wanted(self, item: Item) -> bool:

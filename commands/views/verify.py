@@ -20,7 +20,7 @@ from logtool.commands.views.metrics import MetricsFile
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
-from logtool.findings import Finding, Severity
+from logtool.findings import FOREIGN_SEGMENT, Finding, Severity
 from logtool.log.buckets import is_bucket, is_tier
 from logtool.running.budget import Budget
 from logtool.running.resume import load
@@ -99,15 +99,34 @@ def run(
             late = WrongTopics(
                 logs, selection=selection, run=Run(budget=budget), flavour=inputs.given_flavour
             )
-            more = chain(more, _counted(late, job))
+            reported: set[Path | None] = set()
+            items = _noted(items, reported)
+            more = chain(more, _counted(late, job, reported))
         status = report.consume(chain(items, more), printer, fail_on)
     return metrics.write(job.summary, status)
 
 
-def _counted(late: Iterable[Finding | UnreadableError], job: Verification) -> Iterator[Finding]:
-    """Yield the findings, counted; the verification has reported what cannot be read."""
+def _noted(
+    items: Iterable[Finding | UnreadableError], reported: set[Path | None]
+) -> Iterator[Finding | UnreadableError]:
+    """Yield the items; note the segments that may hold batches of another partition."""
+    for item in items:
+        if isinstance(item, Finding) and item.code == FOREIGN_SEGMENT:
+            reported.add(item.path)
+        yield item
+
+
+def _counted(
+    late: Iterable[Finding | UnreadableError], job: Verification, reported: set[Path | None]
+) -> Iterator[Finding]:
+    """Yield the findings, counted; the verification has reported what cannot be read.
+
+    Segments whose fault is `reported` are left out.
+    """
     for item in late:
-        if isinstance(item, Finding):
+        if isinstance(item, Finding) and not (
+            item.code == FOREIGN_SEGMENT and item.path in reported
+        ):
             job.summary.add(item)
             yield item
 

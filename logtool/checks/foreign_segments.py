@@ -24,7 +24,7 @@ import numpy as np
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
 from logtool.findings import Finding
-from logtool.formats.record_batch import SEQUENCES
+from logtool.formats.record_batch import SEQUENCES, BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
 
@@ -45,12 +45,28 @@ class ForeignSegment:
     last_offset: int
     producers: frozenset[int]
     """Producers that the segment or the snapshot behind it names, and not both alike."""
+    lacks: tuple[int, int, int]
+    """The batch that the snapshot names: producer id, last offset, last sequence."""
     reason: str
+
+    def is_replaced_by(self, tables: Sequence[BatchTable]) -> bool:
+        """Return whether batches hold the one that the segment lacks, and reach its last offset."""
+        ends_alike = bool(tables) and int(tables[-1].last_offset[-1]) >= self.last_offset
+        return ends_alike and any(
+            (producer_id, last_offset, last_sequence) == self.lacks
+            for table in tables
+            for producer_id, last_offset, last_sequence in zip(
+                table.producer_id.tolist(),
+                table.last_offset.tolist(),
+                table.last_sequence.tolist(),
+                strict=True,
+            )
+        )
 
     def finding(self) -> Finding:
         """Return the finding about the segment, without its path."""
         text = (
-            f"the segment may hold batches of another partition: {self.reason}; compare it with "
+            f"the segment may hold batches of another partition: {self.reason}; fill it from "
             "another replica before anything is rebuilt"
         )
         return Finding(
@@ -174,7 +190,11 @@ def _judge(
     reason = _named(file, *named[0])
     if strange:
         reason += f", and does not know producer {min(strange)} of its batches"
-    return ForeignSegment(index, report.base_offset, report.next_offset - 1, producers, reason)
+    producer_id, entry = named[0]
+    lacks = producer_id, entry["last_offset"], entry["last_sequence"]
+    return ForeignSegment(
+        index, report.base_offset, report.next_offset - 1, producers, lacks, reason
+    )
 
 
 def _named(file: File, producer_id: int, entry: Mapping[str, int]) -> str:

@@ -20,7 +20,7 @@ from logtool.checks import (
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, CompactionEvidence
 from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.report import Level, PartitionSummary, SegmentReport, SegmentTask
-from logtool.checks.segment import vanished
+from logtool.checks.segment import check_segment, vanished
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Remedy
@@ -101,6 +101,18 @@ def check_partition(
         if isinstance(item, Finding) and partition.is_metadata_log:
             item = metadata_records.at_every_start(item)
         yield item
+
+
+def foreign_of(partition: Partition) -> list[foreign_segments.ForeignSegment]:
+    """Return the segments of a partition that seem to hold batches of another one, in order.
+
+    None of a log with gaps. Raises UnreadableError.
+    """
+    reports = [check_segment(task) for task in plan(partition, CheckRequest())]
+    if any(report.has_gaps for report in reports):
+        return []
+    snapshots = [(file, producers.check_snapshot_file(file)[1]) for file in partition.snapshots]
+    return foreign_segments.foreign_segments(reports, snapshots)
 
 
 def _check(

@@ -138,16 +138,6 @@ def comparison(runs: Sequence[Examination], named: Sequence[Next] = ()) -> Itera
                 continue
             yield Next(first.command, f"{'then' if when else 'first'} {first.reason}")
             when = "then "
-    doubtful = {
-        one.topic: None for run in runs for one in run.findings if one.code == FOREIGN_SEGMENT
-    }
-    if doubtful:
-        topics = [shell.option("--topic", topic) for topic in doubtful if topic]
-        chosen = topics if len(topics) <= _MOST_TOPICS else []
-        yield Next(
-            f"logtool diff {' '.join([*chosen, *words])}",
-            "the copies of the partitions whose segments may hold batches of another partition",
-        )
     yield Next(
         f"logtool {command} {' '.join(words)}",
         f"{when}the replicas of these brokers compared: which of them may lead, and what is then "
@@ -196,7 +186,7 @@ def _undelete(run: Examination, waiting: Sequence[Finding]) -> Next:
 
 def copies_of(run: Examination, others: Sequence[Examination]) -> list[Path]:
     """Return the paths of other brokers that have a sound copy of a damaged partition."""
-    damaged = _damaged(run, without=FOREIGN_SEGMENT)  # which no fill mends
+    damaged = _damaged(run)
     copies: list[Path] = []
     for other in others:
         is_bad = _damaged(other)
@@ -232,16 +222,13 @@ def _is_serious(found: Finding) -> bool:
     return found.severity is not Severity.INFO
 
 
-def _damaged(run: Examination, *, without: str | None = None) -> set[tuple[str | None, int | None]]:
-    """Return topic and partition of the logs that have damage or lose records at the start.
-
-    Findings with the code `without` do not count.
-    """
+def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
+    """Return topic and partition of the logs that have damage or lose records at the start."""
     lost = {(one.request.topic, one.request.partition) for one in run.forecasts if one.losses}
     return lost | {
         (one.topic, one.partition)
         for one in run.findings
-        if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY and one.code != without
+        if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY
     }
 
 

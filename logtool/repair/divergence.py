@@ -1,6 +1,7 @@
 """Other copies of a log whose batches differ from its own, without damage in either.
 
-Nothing is filled from such a copy: which of the two is right, batches alone do not show. The
+Nothing is filled from such a copy: which of the two is right, batches alone do not show. But a
+segment of another partition is filled if producer snapshots show it (`logtool.startup.filled`). The
 headers of both are compared first; only where they differ are both logs read as a whole, because
 damage and compaction change headers too.
 """

@@ -32,7 +32,7 @@ from logtool.log.dir import Partition, Segment
 from logtool.node.identity import topic_id_of
 from logtool.repair import acknowledged, ranges
 from logtool.repair.bad_sectors import SectorTolerantFile
-from logtool.repair.ranges import FILLABLE, BatchKey, Kept, Part, Rejected
+from logtool.repair.ranges import FILLABLE, BatchKey, Kept, Part, Rejected, RejectReason
 from logtool.repair.reading import take
 
 _MOST_COMPARED = 64 * 1024 * 1024
@@ -153,9 +153,9 @@ def _filled(
         if refusal:
             chosen, reason = [], refusal
         if chosen:
-            whole = sum(int(one.table.size.sum()) for one in chosen) >= sum(
-                one.length for one in hole.rejects if one.kind in FILLABLE
-            )
+            kinds = FILLABLE - {RejectReason.FOREIGN}
+            damaged = sum(one.length for one in hole.rejects if one.kind in kinds)
+            whole = sum(int(one.table.size.sum()) for one in chosen) >= damaged
             first = int(ranges.starts(chosen[0].table)[0])
             for one in hole.rejects:
                 at = first if one.first_offset is None or one.length else one.first_offset

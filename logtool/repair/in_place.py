@@ -10,6 +10,8 @@ stricter than for `salvage`:
   index, and batches of which bytes are left.
 * A beginning that is lost is filled from its first lost offset on, and not below the copy's log
   start offset: what lies below was deleted, and must not come back.
+* A segment that seems to hold batches of another partition is replaced as a whole, by batches of
+  which the producer snapshot behind it names one.
 * A copy that was cleaned at another time holds other batches. So the batches must be as long as the
   damage; or both copies hold the same batches in the rest of the segment; or neither lacks any
   offset.
@@ -23,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
+from logtool.checks.foreign_segments import ForeignSegment
 from logtool.disk import joined as made
 from logtool.disk.joined import Extract, Joined
 from logtool.errors import UnreadableError
@@ -32,7 +35,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition
-from logtool.repair import acknowledged, filling, header_tampering, holes, reading
+from logtool.repair import acknowledged, filling, header_tampering, holes, ranges, reading
 from logtool.repair.filling import FillRange, Hole
 from logtool.repair.ranges import (
     Kept,
@@ -63,6 +66,8 @@ class RepairRequest:
     """First offset of a beginning that the log has lost; None if it has lost none."""
     log_start: int = 0
     """The log start offset in the checkpoint, below which a broker serves nothing."""
+    foreign: Sequence[ForeignSegment] = ()
+    """Segments that seem to hold batches of another partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> Repaired
     parts: list[Part] = []
     if copies:
         end = max(wanted.end, _indexed_end(source.listed))
-        conditions = _InPlaceCondition(end, own, wanted.start, begin or 0)
+        conditions = _InPlaceCondition(end, own, wanted.start, begin or 0, wanted.foreign)
         rows, paths = source.epochs(), [copy.path for copy in copies]
         for item in filling.fill(wanted.listed, found, paths, rows, bases, conditions):
             if isinstance(item, UnreadableError):
@@ -160,12 +165,15 @@ def _found(
 ) -> Iterator[Part]:
     """Yield the parts of a log, with rejects for offsets missing between and behind segments."""
     ends = [*(base for base, _ in source.logs[1:]), None]
+    foreign = {one.base_offset: one for one in wanted.foreign}
     by_base: dict[int, list[Part]] = {}
     for (base, file), end in zip(source.logs, ends[: len(source.logs)], strict=True):
         read = reading.read(reading.LogToRead(file, base, end, source.listed.flavour), on_bytes)
         if isinstance(read, UnreadableError):
             raise read
         by_base[base] = list(read.found)
+        if one := foreign.get(base):
+            by_base[base] = [ranges.foreign(file, one.reason, base, one.last_offset)]
     for base in source.lost_logs:
         by_base.setdefault(base, []).append(
             missing(source.listed.path, base, "the log of an index is missing")
@@ -219,6 +227,7 @@ class _InPlaceCondition:
     """First offset of a lost beginning; None without one."""
     begin: int = 0
     """First offset of the batch with this offset."""
+    foreign: Sequence[ForeignSegment] = ()
 
     def start(self, copy: Partition) -> int:
         """Return the first offset that may be taken: below a copy's log start all is deleted."""
@@ -233,6 +242,11 @@ class _InPlaceCondition:
 
     def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[FillRange]) -> str | None:
         """Return the reason why proved batches do not fill a hole after all, or None."""
+        tables = [one.table for one in chosen]
+        bases = {one.first_offset for one in hole.rejects if one.kind is RejectReason.FOREIGN}
+        foreign = (one for one in self.foreign if one.base_offset in bases)
+        if not all(one.is_replaced_by(tables) for one in foreign):
+            return "that copy lacks the batch that the producer snapshot names"
         size = sum(int(one.table.size.sum()) for one in chosen)
         damaged = sum(one.length for one in hole.rejects)
         if size == damaged:

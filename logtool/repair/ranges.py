@@ -13,6 +13,7 @@ from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC, BatchTable, Column
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File
 
 
 class BatchKey(NamedTuple):
@@ -43,6 +44,8 @@ class RejectReason(StrEnum):
     """A segment that a truncation had removed."""
     MISSING = "missing"
     """A log that is gone while its indexes are there."""
+    FOREIGN = "foreign"
+    """Sound batches of another partition."""
 
 
 FILLABLE = frozenset({*RejectReason} - {RejectReason.ZOMBIE})
@@ -147,6 +150,12 @@ def missing(folder: Path, base: int, text: str, term: int | None = None) -> Reje
     else:
         name = redpanda_names.format_segment(base, term)
     return Rejected(folder / name, 0, 0, RejectReason.MISSING, text)
+
+
+def foreign(log: File, reason: str, first: int, last: int) -> Rejected:
+    """Return the reject for a log with batches of another partition, with its offsets."""
+    text = f"the segment seems to hold batches of another partition: {reason}"
+    return Rejected(log.path, 0, log.size, RejectReason.FOREIGN, text, first, last)
 
 
 def with_gaps(found: Sequence[Part], folder: Path) -> Iterator[Part]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from logtool.disk import expanded, files, shell
 from logtool.findings import FOREIGN_SEGMENT, Finding, Remedy, Severity
@@ -16,7 +17,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.selection import Selection
 
-"""Code of a segment in doubt: a recovery would write producer snapshots that agree with it."""
 MOST_PARTITIONS = 3
 """Partition dirs that a command names; it takes the log dirs if more need it."""
 FILLED = frozenset(
@@ -24,7 +24,7 @@ FILLED = frozenset(
      "batch/offset-range", "batch/size", "batch/zero-run", "checkpoint/high-watermark-ahead",
      "checkpoint/high-watermark-beyond-end", "checkpoint/recovery-point-beyond-end",
      "log/beginning-absent", "log/beginning-lost", "log/torn-tail-clean", "log/truncated",
-     "segment/hole", "segment/missing", "segment/overlap"}
+     "segment/hole", "segment/missing", "segment/overlap", FOREIGN_SEGMENT}
 )  # fmt: skip
 """Codes with the remedies `LOSS` and `REPLICA` that `recover --fill-from` mends."""
 
@@ -33,8 +33,8 @@ FILLED = frozenset(
 class RemedyCount:
     """Findings with one remedy, and the command that mends them or explains them.
 
-    `LOSS` and `REPLICA` come twice if a copy of a partition mends some findings, and not the
-    others.
+    `LOSS` and `REPLICA` come more than once if a copy of a partition mends some findings, and not
+    the others, or if the copies are of different brokers.
     """
 
     remedy: Remedy
@@ -61,8 +61,6 @@ class Remedies:
         """The first of the gravest findings of each way."""
         self._partitions: dict[_Way, dict[Path, None]] = {}
         """The partition dirs of the findings, in their order."""
-        self._fills: dict[_Way, dict[str, None]] = {}
-        """The next commands of the findings that a copy mends."""
         self._outside: set[_Way] = set()
         """Remedies of findings that are not in a partition dir."""
         self._in_doubt: set[Path] = set()
@@ -72,14 +70,12 @@ class Remedies:
         """Count one finding."""
         if finding.severity is Severity.INFO:
             return
-        way = _way(finding)
+        way = _way_of(finding)
         self._counts[way] += 1
         worst = self._worst.setdefault(way, finding)
         if finding.severity.weight > worst.severity.weight:
             self._worst[way] = finding
-        if way in _FILLS:
-            self._fills.setdefault(way, {})[finding.next or ""] = None
-        if folder := _log_of(finding) if way in _FILLS else _partition_dir(finding):
+        if folder := _log_of(finding) if way.is_filled else _partition_dir(finding):
             self._partitions.setdefault(way, {})[folder] = None
             if finding.code == FOREIGN_SEGMENT:
                 self._in_doubt.add(folder)
@@ -88,12 +84,13 @@ class Remedies:
 
     def counts(self) -> Iterator[RemedyCount]:
         """Yield the remedies that findings have, in the order in which to apply them."""
-        for way in _ORDER:
-            if self._counts[way]:
-                yield RemedyCount(way[0], self._counts[way], self._command(way))
+        for remedy, is_filled in _ORDER:
+            for way, count in self._counts.items():
+                if (way.remedy, way.is_filled) == (remedy, is_filled):
+                    yield RemedyCount(remedy, count, self._command(way))
 
     def _command(self, way: "_Way") -> str | None:
-        worst, remedy = self._worst[way], way[0]
+        worst, remedy = self._worst[way], way.remedy
         explain = f"logtool explain {worst.code}"
         if remedy is Remedy.BROKER:
             return None
@@ -104,28 +101,39 @@ class Remedies:
             is_one = way not in self._outside and len(folders) == 1
             home = folders[0] if is_one else (_partition_dir(worst) or worst.path).parent
             return f"logtool checkpoint rebuild {shell.path(home)}"
-        if way in _FILLS:
+        if way.is_filled:
             return self._fill(way)
         if remedy is not Remedy.RECOVER:
             return explain
         # recover refuses to change a log dir in which something is lost.
-        losing = {one for each in _LOSSES for one in self._partitions.get(each, {})}
+        losing = {
+            one
+            for each, folders in self._partitions.items()
+            if each.remedy is Remedy.LOSS
+            for one in folders
+        }
         left_out = losing | self._in_doubt
         folders = [one for one in self._partitions.get(way, {}) if one not in left_out]
         if way not in self._outside and not folders:
             # Filling mends these findings, too.
-            return self._fill(_LOSS) if self._counts[_LOSS] and not self._in_doubt else explain
+            filled = [each for each in self._counts if each[:2] == (Remedy.LOSS, True)]
+            return self._fill(filled[0]) if len(filled) == 1 and not self._in_doubt else explain
         if self._in_doubt and not self._is_by_name(way, folders):
             return explain
         return self._recover("--full", way, folders)
 
     def _fill(self, way: "_Way") -> str:
         """Return the command that fills logs from a copy."""
-        if known := self._known_fill(way):
-            return known
+        folders = list(self._partitions[way])
+        if way.copies:
+            several = len(folders) > MOST_PARTITIONS
+            places = dict.fromkeys(one.parent if several else one for one in folders)
+            chosen = str(self._selection) if several else ""
+            first = [shell.join(["logtool", "recover", *way.copies]), chosen]
+            return " ".join(filter(None, [*first, *map(shell.path, places)]))
         options = [f"--fill-from {shell.path(copy)}" for copy in self._copies]
         words = " ".join(options) or "--fill-from COPY"
-        return self._recover(words, way, list(self._partitions[way]))
+        return self._recover(words, way, folders)
 
     def _recover(self, options: str, way: "_Way", folders: Sequence[Path]) -> str:
         by_name = self._is_by_name(way, folders)
@@ -140,29 +148,22 @@ class Remedies:
         """Return whether the command names the partition dirs, and not the paths of the run."""
         return way not in self._outside and 0 < len(folders) <= MOST_PARTITIONS
 
-    def _known_fill(self, way: "_Way") -> str | None:
-        """Return the one command for copies that were given; None if the findings have no such.
 
-        Their commands differ in the last word at most: the partition dir.
-        """
-        found = self._fills[way]
-        if any(not one.startswith("logtool recover ") for one in found):
-            return None
-        commands = [[word for word in shlex.split(one) if word != "--apply"] for one in found]
-        if len({tuple(words[:-1]) for words in commands}) > 1 or len(commands) > MOST_PARTITIONS:
-            return None
-        return shell.join([*commands[0], *(words[-1] for words in commands[1:])])
+class _Way(NamedTuple):
+    """A way to mend findings."""
+
+    remedy: Remedy
+    is_filled: bool
+    """True if `recover` fills the log from a copy."""
+    copies: tuple[str, ...] = ()
+    """The options that name the copies, if a finding has a command with them."""
 
 
-_Way = tuple[Remedy, bool]
-"""A remedy, and whether `recover` fills the log from a copy."""
-_LOSS, _FILL = (Remedy.LOSS, True), (Remedy.REPLICA, True)
-_FILLS = (_LOSS, _FILL)
-_LOSSES = (_LOSS, (Remedy.LOSS, False))
 _ORDER = (
     (Remedy.CHECKPOINT, False),  # which `recover` may need to load a partition
     (Remedy.RECOVER, False),
-    *_FILLS,
+    (Remedy.LOSS, True),
+    (Remedy.REPLICA, True),
     (Remedy.LOSS, False),
     (Remedy.REPLICA, False),
     (Remedy.BROKER, False),  # a start may cut a log that a copy could fill
@@ -170,9 +171,16 @@ _ORDER = (
 )
 
 
-def _way(finding: Finding) -> _Way:
+def _way_of(finding: Finding) -> _Way:
     is_filled = finding.remedy in (Remedy.LOSS, Remedy.REPLICA) and finding.code in FILLED
-    return finding.remedy, is_filled and _log_of(finding) is not None
+    if not is_filled or _log_of(finding) is None:
+        return _Way(finding.remedy, False)
+    command = shlex.split(finding.next or "")
+    if command[:2] == ["logtool", "diff"]:  # which copy is right is not known
+        return _Way(finding.remedy, False)
+    if command[:2] != ["logtool", "recover"] or "--fill-from" not in command:
+        return _Way(finding.remedy, True)
+    return _Way(finding.remedy, True, tuple(one for one in command[2:-1] if one != "--apply"))
 
 
 def _log_of(finding: Finding) -> Path | None:

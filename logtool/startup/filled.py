@@ -1,6 +1,8 @@
 """A log whose damage is filled from other copies before a start loads it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
@@ -26,6 +28,7 @@ def replaced(
 ) -> tuple["RepairedLog", list[Action]]:
     """Return the log with its damage filled from other copies, and those from which it diverges."""
     from logtool.repair import divergence, in_place
+    from logtool.repair.ranges import RejectReason
 
     start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
     around = request.around
@@ -41,7 +44,23 @@ def replaced(
     )
     name = f"{request.topic}-{request.partition}"
     diverging = list(divergence.diverging(listed, name, request.assumed.fill_from))
-    return in_place.replaced(wanted, on_bytes), diverging
+    if not diverging:
+        return in_place.replaced(wanted, on_bytes), []
+    from logtool.checks.partition import foreign_of
+
+    repaired = in_place.replaced(replace(wanted, foreign=foreign_of(listed)), on_bytes)
+    filled = {
+        one.path: one.filled_from for one in repaired.reported if one.kind is RejectReason.FOREIGN
+    }
+    return repaired, [one for one in diverging if not _is_mended(one, filled)]
+
+
+def _is_mended(one: Action, filled: Mapping[Path, Path | None]) -> bool:
+    """Return whether a log diverges from a copy in a segment that was filled from it."""
+    return any(
+        source == one.target and names.parse_partition_file(path.name).offset == one.segment
+        for path, source in filled.items()
+    )
 
 
 def is_left_to_the_start(one: "Rejected", listed: Partition, request: LoadRequest) -> bool:

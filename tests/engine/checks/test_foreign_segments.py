@@ -76,7 +76,8 @@ def test_a_swapped_segment_is_one_error_and_nothing_is_rebuilt(node, base):
     ]  # fmt: skip
     assert {one.remedy for one in found} == {Remedy.REPLICA}
     assert {one.next for one in found} == {f"logtool verify --wrong-topic {home}"}
-    assert commands(found, home) == [f"logtool explain {CODE}"]
+    folders = f"{home / 'labels-0'} {home / 'tickets-0'}"
+    assert commands(found, home) == [f"logtool recover --fill-from COPY {folders}"]
 
 
 def test_two_swapped_segments_are_found(node):
@@ -149,5 +150,6 @@ def test_a_partition_in_doubt_is_left_out_of_the_recovery_of_others(node):
     found = findings(home)
     assert {(one.code, one.topic) for one in found} == {(CODE, "labels"), (MISMATCH, "tickets")}
     assert commands(found, home) == [
-        f"logtool recover --full {home / 'tickets-0'}", f"logtool explain {CODE}",
+        f"logtool recover --full {home / 'tickets-0'}",
+        f"logtool recover --fill-from COPY {home / 'labels-0'}",
     ]  # fmt: skip
