@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
-from logtool.checks import compaction, file_names, root, topic_id_support
+from logtool.checks import access, compaction, file_names, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
@@ -245,6 +245,7 @@ class Verification:
         yield from self._bootstrap(home)
         yield from root.check_rows(home, facts.checkpoints)
         yield from filter(self._is_selected, self._verdicts.findings.get(home.path, ()))
+        yield from filter(self._is_selected, access.of_node(home, self._verdicts.nodes))
         yield from self._live(facts)
 
     def _bootstrap(self, home: LogDir) -> Iterator[Item]:

@@ -12,10 +12,11 @@ Source: ``ReplicaManager.applyDelta``, ``LogManager.loadLogs``, ``KafkaMetadataL
 from collections.abc import Iterator
 from contextlib import suppress
 
+from logtool.checks.access import is_needed
 from logtool.checks.identity import Effect
 from logtool.disk import files, shell
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Broker, Finding
 from logtool.formats import leader_epoch_checkpoint, wording
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind
 from logtool.log.claims import Claim, ClaimKind, Presence, unmet
@@ -55,7 +56,7 @@ def check(node: Node) -> Iterator[Absence]:
     for absent in absent_partitions(node):
         if absent.state is None and not absent.end:
             continue  # Rows at offset 0 do not say that there were records.
-        finding, effect = _partition(node, absent)
+        finding, effect = _broken_link(node, absent) or _partition(node, absent)
         yield finding, effect, absent.home
 
 
@@ -109,6 +110,31 @@ def _older_copies(node: Node) -> Iterator[Absence]:
             more = f" and {len(alone) - _MOST:,} more" if len(alone) > _MOST else ""
             text += f"; without another replica in sync: {', '.join(alone[:_MOST])}{more}"
         yield Finding("clean-shutdown/older", text, path=marker.path), None, one
+
+
+def _broken_link(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect] | None:
+    """Return the finding about a link in the place of the partition, and its effect on a start.
+
+    None without a link.
+    """
+    topic, number = absent.key
+    for home in node.log_dirs:
+        link = home.path / f"{topic}-{number}"
+        if link not in home.root.odd_entries or not link.is_symlink():
+            continue
+        effect = Effect.REFUSE if is_needed(node, home.path) else Effect.OFFLINE
+        ends = "ends" if effect is Effect.REFUSE else "takes the log dir offline"
+        text = (
+            f"is a link to {link.readlink()}, which does not exist: move the partition back; the "
+            f"broker cannot make a directory of this name, and {ends}; {_proof(absent.claims)}"
+        )
+        what = Broker.REFUSES if effect is Effect.REFUSE else Broker.ALWAYS
+        found = Finding(
+            "data-dir/broken-link", text, path=link, topic=topic, partition=number,
+            broker_override=what,
+        )  # fmt: skip
+        return found, effect
+    return None
 
 
 def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | None]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from logtool.checks import access
 from logtool.disk import shell
 from logtool.doctor.answers import (
     Answer,
@@ -252,6 +253,11 @@ def _finding(run: Examination, found: Finding) -> Next:
         for one in remedies.counts():
             if one.command:
                 return Next(one.command, f"the repair of {found.code}")
+    if found.code in access.CODES and found.next:
+        commands = {one.next: None for one in run.findings if one.code in access.CODES and one.next}
+        return Next(
+            " && ".join(commands), "the repair of owners and modes, as root; check the user first"
+        )
     if found.code == _COPY and found.next:
         return Next(found.next, "a comparison of the two copies; move the shorter one away")
     if found.next and found.remedy is not Remedy.NONE:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
-from logtool.checks import altered
+from logtool.checks import access, altered
 from logtool.checks.broker_dirs import WITH_STRAYS, BrokerDirs, FutureReplica
 from logtool.checks.leader_epochs import check_epochs
 from logtool.disk import files
 from logtool.errors import UnreadableError
-from logtool.findings import Severity
+from logtool.findings import Broker, Severity
 from logtool.formats import names, wording
 from logtool.formats.names import (
     CLUSTER_METADATA,
@@ -239,6 +239,19 @@ class Forecast:
                 yield Action(action="ignore", path=path, reason=text, topic=topic, partition=number)
             seen |= rows.keys()
 
+    def _denied(self, root: LogDir) -> Iterator[Action]:
+        """Yield what the user of the broker cannot read or write in a log dir."""
+        needed = access.is_needed(self.broker.node, root.path)
+        for one in access.findings(root, needed=needed):
+            at_start = one.broker is not Broker.NEVER
+            yield Action(
+                action=("refuse" if needed else "offline") if at_start else "ignore",
+                path=one.path or root.path,
+                reason=one.message,
+                topic=one.topic,
+                partition=one.partition,
+            )
+
     def _is_selected(self, action: Action) -> bool:
         """Return whether an action is about a log dir, or a partition that is selected."""
         if action.topic is None:
@@ -292,6 +305,7 @@ class Forecast:
             if self._given is None and root.path in whole:
                 whole.discard(root.path)
                 yield from filter(self._is_selected, start.absences)
+                yield from filter(self._is_selected, self._denied(root))
             pace = self._run.budget.pace
             for folder, directory in () if start.is_offline else chosen:
                 if pace.is_over:

@@ -147,10 +147,12 @@ class Broker:
         controller: str | None = None,
         jvm_options: Sequence[str] = (),
         zookeeper: ZooKeeper | None = None,
+        user: int | None = None,
     ) -> None:
         """``controller`` is the ``controller`` of node 1, for every other node.
 
-        ``zookeeper`` is a running one, for a broker that is not to use KRaft.
+        ``zookeeper`` is a running one, for a broker that is not to use KRaft. ``user`` is the
+        number of the user that it runs as; None for that of the tests.
         """
         self.version = version
         self.log_dirs = [path.resolve() for path in log_dirs]
@@ -158,6 +160,7 @@ class Broker:
         self.jvm_options = tuple(jvm_options)
         self.node_id = node_id
         self.zookeeper = zookeeper
+        self.user = user
         self.bootstrap = ""
         # Kept over restarts: other nodes, and the quorum's own records, know it by this address.
         self.controller = controller or f"127.0.0.1:{free_port()}"
@@ -212,6 +215,8 @@ class Broker:
         config = self.settings(port)
         self._launched_at = len(self.log)
         properties = _write_properties(Path(self._work.name), config)
+        if self.user is not None:
+            os.chown(self._work.name, self.user, self.user)
         command = java_command(self.version, "kafka.Kafka", heap="512m", level="INFO")
         # Behind those of the harness, so that they win.
         at = command.index("-cp")
@@ -225,6 +230,9 @@ class Broker:
                 cwd=self._work.name,
                 # Its own group: a Ctrl-C meant for the tests must not stop the broker first.
                 start_new_session=True,
+                user=self.user,
+                group=self.user,
+                extra_groups=None if self.user is None else (),
             )
         _running.add(self)
         self.bootstrap = f"127.0.0.1:{port}"

@@ -43,7 +43,7 @@ OTHER_UUID = "zzzzzzzzzzzzzzzzzzzzzw"
 UNKNOWN_TOPIC = "yyyyyyyyyyyyyyyyyyyyyw"
 SUFFIX = ".0123456789abcdef0123456789abcdef"
 
-_OFFLINE = re.compile(
+OFFLINE = re.compile(
     r"Stopping serving logs in dir (?P<stopped>\S+)"
     r"|Failed to create or validate data directory (?P<invalid>\S+)"
 )
@@ -153,7 +153,7 @@ def outcome(version: str, home: Home) -> Outcome:
         broker.kill()
     if not starts:
         return Outcome(False, error=_error(log))
-    offline = {Path(m["stopped"] or m["invalid"]).name for m in _OFFLINE.finditer(log)}
+    offline = {Path(m["stopped"] or m["invalid"]).name for m in OFFLINE.finditer(log)}
     renamed = []
     for path in _directories(home):
         old = before.get(_inode(path))
@@ -215,7 +215,7 @@ def _wait_for_moves(home: Home, broker: Broker) -> None:
         is_over = len(live) == len(set(live))
         if is_over and not any(path.name.endswith("-future") for path in there):
             return
-        stopped = {Path(m["stopped"] or m["invalid"]) for m in _OFFLINE.finditer(broker.log)}
+        stopped = {Path(m["stopped"] or m["invalid"]) for m in OFFLINE.finditer(broker.log)}
         if any(list(path.glob("*-future")) for path in stopped):
             return
         if time.monotonic() > deadline:

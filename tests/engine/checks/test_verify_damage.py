@@ -42,7 +42,8 @@ DEEP = {"batch/records", "batch/record-offsets", "batch/max-timestamp", "batch/t
 """Codes that only the level `records` can find."""
 
 NOT_IN_THE_TABLE = {
-    "data-dir/in-use", "partition/changed", "data-dir/index-cache",
+    "data-dir/in-use", "partition/changed", "data-dir/index-cache", "data-dir/no-access",
+    "data-dir/no-access-later", "data-dir/broken-link",
     "host/open-files", "host/maps", "host/maps-when-read", "host/producer-memory",
     "transaction-state/abandoned", "transaction-state/damaged", "transaction-state/newer",
     "transaction-state/outcome", "transaction-state/record",
