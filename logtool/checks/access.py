@@ -65,7 +65,7 @@ class _User:
 
 
 def findings(home: LogDir, *, needed: bool) -> Iterator[Finding]:
-    """Yield what the user of the broker cannot use in a log dir, one finding for each directory.
+    """Yield the faults of access in a log dir, one finding for each directory.
 
     `needed` says that a broker ends without this log dir, because it has no other one, or because
     this one holds the metadata log. Nothing is yielded for a URL, a case file or Redpanda.
@@ -142,7 +142,7 @@ def _repair(home: LogDir, user: _User) -> str:
 def _denied(
     path: Path, directory: PartitionDirectory | None, user: _User
 ) -> tuple[list[_Denied], list[_Denied]]:
-    """Return what a start cannot use in a directory, and what is needed later; each sorted."""
+    """Return the files that a start cannot use in a directory, and those needed later; each sorted."""
     now: list[_Denied] = []
     later: list[_Denied] = []
     with suppress(OSError):  # reported where the directory is read

@@ -240,7 +240,7 @@ class Forecast:
             seen |= rows.keys()
 
     def _denied(self, root: LogDir) -> Iterator[Action]:
-        """Yield what the user of the broker cannot read or write in a log dir."""
+        """Yield an action for each directory in which the user of the broker lacks access."""
         needed = access.is_needed(self.broker.node, root.path)
         for one in access.findings(root, needed=needed):
             at_start = one.broker is not Broker.NEVER

@@ -118,7 +118,7 @@ def test_what_is_predicted_for_a_file_without_access_is_what_happens(
 
 
 def _predicted(home: Path) -> tuple[str, set[str]]:
-    """Return what `plan` predicts: the outcome, and the log dirs that go offline."""
+    """Return the prediction of `plan`: the outcome, and the log dirs that go offline."""
     found = of_type(objects("plan", *(home / one for one in DIRS), statuses=(0, 1)), "action")
     paths = {
         kind: {
