@@ -295,7 +295,9 @@ class PlanPrinter(ActionPrinter):
         for command in mending.compare(self._forecast.broker.copies.values()):
             yield "to compare a log dir with its copy", command
         losing = self._losing
+        early = None if self._is_bad() else mending.early(self._forecast, self._forecasts)
         for end, found in (
+            ("to recover before the start", early),
             ("to recover what no broker loads", mending.cut(self._forecasts)),
             (
                 "to take what is lost from a copy on another broker or in a backup",
@@ -397,7 +399,8 @@ class PlanPrinter(ActionPrinter):
             span = text.span(one.seconds_low, one.seconds_high, text.duration)
             yield f"- {one.forecast.request.path.name}, {span}: {', '.join(one.causes)}"
         if read > len(time.slowest) > 0:
-            yield f"- and {text.count(read - len(time.slowest), 'partition')} that take less time"
+            count = text.count(read - len(time.slowest), "other partition")
+            yield f"- and {count}, together {text.span(*time.others, text.duration)}"
 
     def _thread_lines(self) -> Iterator[str]:
         """Yield the line on the setting that shortens a start without recovery points."""

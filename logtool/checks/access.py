@@ -142,7 +142,7 @@ def _repair(home: LogDir, user: _User) -> str:
 def _denied(
     path: Path, directory: PartitionDirectory | None, user: _User
 ) -> tuple[list[_Denied], list[_Denied]]:
-    """Return the files that a start cannot use in a directory, and those needed later; each sorted."""
+    """Return the files that a start cannot use in a directory, and those needed later."""
     now: list[_Denied] = []
     later: list[_Denied] = []
     with suppress(OSError):  # reported where the directory is read

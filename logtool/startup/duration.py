@@ -84,6 +84,8 @@ class Duration:
     """Most seconds, in the same way."""
     slowest: Sequence[Slow]
     """The partitions that take longest, the slowest first; only those that are read at all."""
+    others: tuple[float, float] = (0.0, 0.0)
+    """Least and most seconds of all others together, one after the other."""
 
     @property
     def probe_timeout_s(self) -> int:
@@ -115,7 +117,8 @@ def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: ReadRa
     The logs of each log dir are dealt out to its threads in their order, as a broker does.
     """
     loads = [_timed(forecast, rates) for forecast in forecasts]
-    read = (one for one in loads if one.forecast.bytes_read)
+    read = [one for one in loads if one.forecast.bytes_read]
+    slowest = nlargest(MOST_NAMED, read, key=lambda one: one.seconds)
     homes: dict[Path, list[Slow]] = defaultdict(list)
     for one in loads:
         homes[one.forecast.request.log_dir].append(one)
@@ -138,7 +141,11 @@ def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: ReadRa
         seconds_low=low,
         seconds=seconds,
         seconds_high=max(high, seconds),
-        slowest=nlargest(MOST_NAMED, read, key=lambda one: one.seconds),
+        slowest=slowest,
+        others=(
+            sum(one.seconds_low for one in read) - sum(one.seconds_low for one in slowest),
+            sum(one.seconds_high for one in read) - sum(one.seconds_high for one in slowest),
+        ),
     )
 
 

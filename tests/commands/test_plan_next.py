@@ -7,14 +7,16 @@ from damage import cut as cut_to
 from recovering import POINTS, logs
 from verification import set_offsets
 
+from logtool.commands.views import mending
+
 
 def commands(run, *words):
     """Return the commands of a forecast; every one of those that mend is in the text too."""
     found = run("plan", "-f", "ndjson", *words).of_type("summary")[0]["next"]
     shown = run("plan", *words).stderr
-    mending = [one for one in found if not one.startswith(("logtool verify", "logtool salvage"))]
-    assert [one for one in mending if f": {one}\n" not in shown] == []
-    return mending
+    mends = [one for one in found if not one.startswith(("logtool verify", "logtool salvage"))]
+    assert [one for one in mends if f": {one}\n" not in shown] == []
+    return mends
 
 
 def do(run, command, **replaced):
@@ -97,3 +99,13 @@ def test_a_log_that_no_broker_loads_is_recovered(run, killed):
     assert recover == f"logtool recover {log.parent}"
     (one,) = do(run, f"{recover} -f ndjson").of_type("partition")
     assert one["outcome"] == "loads"
+
+
+def test_a_long_recovery_can_be_done_before_the_start(run, killed, monkeypatch):
+    command = f"logtool recover --mark-clean {killed}"
+    monkeypatch.setattr(mending, "_LONG", 1)
+    assert commands(run, killed) == [command]
+    # Only a whole log dir can be marked as clean.
+    assert commands(run, killed, "--topic", "codec-none") == []
+    assert do(run, f"{command} --apply").status == 0
+    assert commands(run, killed) == []
