@@ -123,7 +123,7 @@ def verify(
     """Run verify to its end, and check the rules that every answer keeps to.
 
     Log dirs without a metadata log are those of a broker that has it in another one. `at_rest` says
-    that nobody writes to the paths meanwhile.
+    that no one writes to the paths meanwhile.
     """
     if not any(files.has_dir(path / DIRECTORY) for path in paths):
         with_another = ",".join(
