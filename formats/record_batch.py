@@ -86,7 +86,7 @@ class BatchTable:
     size: Column
     """Bytes of the whole entry."""
     base_offset: Column
-    """Equal to last_offset for magic 0 and 1."""
+    """Equal to last_offset for magic 0 and 1; see `first_offset`."""
     last_offset: Column
     leader_epoch: Column
     """-1 unknown and for magic 0 and 1."""
@@ -126,6 +126,11 @@ class BatchTable:
     def end_position(self) -> Column:
         """Return int64, the byte behind each batch."""
         return self.position + self.size
+
+    @property
+    def first_offset(self) -> Column:
+        """Return int64, the first offset of each batch; see `first_offsets`."""
+        return first_offsets(self.base_offset, self.last_offset, self.record_count, self.magic)
 
     @property
     def records_of_each(self) -> Column:
@@ -191,6 +196,17 @@ class BatchTable:
 
 _FIELDS = tuple(field.name for field in fields(BatchTable))
 _EMPTY = BatchTable(*(np.empty(0, np.int64) for _ in _FIELDS))
+
+
+def first_offsets(
+    base_offset: Column, last_offset: Column, record_count: Column, magic: Column
+) -> Column:
+    """Return int64, the first offset of each batch.
+
+    A wrapper of magic 0 or 1 only has its last offset; its record count gives the first one.
+    """
+    counted = (magic < MAGIC) & (record_count > 0)
+    return np.where(counted, last_offset - record_count + 1, base_offset)
 
 
 def records_of_each(record_count: Column, magic: Column) -> Column:

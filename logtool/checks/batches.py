@@ -105,7 +105,7 @@ class BatchRules:
             return
         for region in self._regions[-1:]:
             if region.before_offset is None:
-                region.before_offset = int(table.base_offset[0])
+                region.before_offset = int(table[:1].first_offset[0])
             region.batches += chunk.batches
             region.records += chunk.records
             region.bytes += chunk.end_position - int(table.position[0])
@@ -214,7 +214,7 @@ class BatchRules:
         A gap with damage in it is left out, because the damage is reported itself; so is a gap in
         front of a wrapper, whose first offset is not known.
         """
-        first = int(table.base_offset[good[0]])
+        first = int(table[good[:1]].first_offset[0])
         if self.first_offset is None:
             self.first_offset, start = first, first - 1
         bases, ends = table.base_offset[good], table.last_offset[good]

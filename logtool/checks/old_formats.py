@@ -80,7 +80,7 @@ def _extent(magic: int, table: BatchTable) -> FormatExtent:
     return FormatExtent(
         magic=magic,
         batches=len(table),
-        first_offset=int(table.base_offset.min()),
+        first_offset=int(table.first_offset.min()),
         last_offset=int(table.last_offset.max()),
         first_timestamp_ms=int(times.min()) if len(times) else None,
         last_timestamp_ms=int(times.max()) if len(times) else None,

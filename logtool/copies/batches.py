@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from logtool.formats.record_batch import Column
+from logtool.formats.record_batch import Column, first_offsets
 from logtool.lazy_dataclass import dataclass
 
 
@@ -32,6 +32,11 @@ class CopyBatches:
 
     def __len__(self) -> int:
         return len(self.position)
+
+    @property
+    def first_offset(self) -> Column:
+        """Return the first offset of each batch; see `logtool.formats.record_batch`."""
+        return first_offsets(self.base_offset, self.last_offset, self.record_count, self.magic)
 
     def __getitem__(self, which: Column | slice) -> Self:
         """Return the rows that a mask, an index array or a slice selects."""

@@ -274,12 +274,12 @@ class Comparing:
         self, lacking: _Lacking, gone: CopyBatches, damages: Sequence[DamagedRange]
     ) -> None:
         damaged = np.zeros(len(gone), np.bool_)
-        first, last = int(gone.base_offset[0]), int(gone.last_offset[-1])
+        first, last = int(gone[:1].first_offset[0]), int(gone.last_offset[-1])
         for damage in list(damages):
             if damage.first_offset <= last and (
                 damage.last_offset is None or first <= damage.last_offset
             ):
-                damaged |= damage.overlaps(gone.base_offset, gone.last_offset)
+                damaged |= damage.overlaps(gone.first_offset, gone.last_offset)
         lost = gone[~damaged]
         lacking.damaged += int(damaged.sum())
         lacking.lost += len(lost)
@@ -349,12 +349,11 @@ def _spans(batches: CopyBatches) -> list[tuple[int, int]]:
     """Return the offset ranges of batches; adjacent ranges become one."""
     if not len(batches):
         return []
-    adjoins = np.concatenate(([False], batches.base_offset[1:] == batches.last_offset[:-1] + 1))
+    firsts = batches.first_offset
+    adjoins = np.concatenate(([False], firsts[1:] == batches.last_offset[:-1] + 1))
     starts = np.flatnonzero(~adjoins)
     ends = np.concatenate((starts[1:] - 1, [len(batches) - 1]))
-    return list(
-        zip(batches.base_offset[starts].tolist(), batches.last_offset[ends].tolist(), strict=True)
-    )
+    return list(zip(firsts[starts].tolist(), batches.last_offset[ends].tolist(), strict=True))
 
 
 def _status(diverged: bool, common: bool, left: Lacks, right: Lacks, rewritten: bool) -> Status:

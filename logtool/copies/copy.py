@@ -66,7 +66,7 @@ class BatchTotals:
         segment, last = self._before or (-1, 0)
         segments = np.concatenate(([segment], table.segment))
         lasts = np.concatenate(([last], table.last_offset))
-        gaps = (table.base_offset > lasts[:-1] + 1) & (segments[1:] == segments[:-1])
+        gaps = (table.first_offset > lasts[:-1] + 1) & (segments[1:] == segments[:-1])
         self.inner_gaps += int(gaps.sum())
         self._before = int(segments[-1]), int(lasts[-1])
 

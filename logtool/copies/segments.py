@@ -158,7 +158,7 @@ class _Collector:
             self._open.append(what)
         good = table if bad is None else table[~bad]
         if len(good):
-            self._close(int(good.base_offset[0]) - 1)
+            self._close(int(good[:1].first_offset[0]) - 1)
             self._next = int(good.last_offset.max()) + 1
             self._keep(good, chunk.end_position)
 

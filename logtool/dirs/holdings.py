@@ -88,7 +88,7 @@ class Holdings:
         end: int | None,
     ) -> None:
         """Add rows that the same others hold; `end` is the end of the row before; None: first."""
-        first, last = int(own.base_offset[start]), int(own.last_offset[stop - 1])
+        first, last = int(own[start : start + 1].first_offset[0]), int(own.last_offset[stop - 1])
         inside = [
             one or _is_inside(other, first, last) for one, other in zip(stored, others, strict=True)
         ]

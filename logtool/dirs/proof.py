@@ -300,7 +300,8 @@ def _not_replaced(wholes: Sequence[WholeCopy], answer: KeyProof) -> Iterator[Onl
     table = wholes[0].batches
     used = {one.path for one in answer.replaced.by}
     for first_row, last_row, why in sorted(answer.stretches):
-        first, last = int(table.base_offset[first_row]), int(table.last_offset[last_row])
+        first = int(table[first_row : first_row + 1].first_offset[0])
+        last = int(table.last_offset[last_row])
         others = [
             (other, _is_inside(other.batches, first, last))
             for other in wholes[1:]

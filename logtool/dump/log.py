@@ -29,6 +29,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.record_table import RecordTable
+from logtool.log.selection import begins_by
 from logtool.times import rfc3339
 
 
@@ -149,8 +150,7 @@ def _wanted(table: BatchTable, chosen: Filter) -> Column:
     if offsets.first is not None:
         mask &= table.last_offset >= offsets.first
     if offsets.last is not None:
-        # The base of a compressed wrapper of magic 0 or 1 is only known when it is opened.
-        mask &= (table.base_offset <= offsets.last) | (table.magic < MAGIC)
+        mask &= begins_by(table, offsets.last, records=chosen.records)
     if times.first is not None:
         mask &= table.max_timestamp >= times.first
     if times.last is not None and not chosen.records:

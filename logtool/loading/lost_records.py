@@ -68,7 +68,7 @@ class LossCount:
     def add(self, chunk: Chunk, *, counts: bool) -> None:
         """Take the next chunk; its damage matters if it `counts`."""
         if len(chunk.table):
-            self._settle(int(chunk.table.base_offset[0]))
+            self._settle(int(chunk.table[:1].first_offset[0]))
             self._end = max(self._end, int(chunk.table.last_offset.max()) + 1)
         if chunk.damage and counts:
             self._settle(None)

@@ -62,7 +62,7 @@ class CutBatches:
             return
         self.batches += len(table)
         self.records += table.records
-        first, last = int(table.base_offset.min()), int(table.last_offset.max())
+        first, last = int(table.first_offset.min()), int(table.last_offset.max())
         self.first_offset = first if self.first_offset is None else min(first, self.first_offset)
         self.last_offset = last if self.last_offset is None else max(last, self.last_offset)
 

@@ -71,7 +71,7 @@ def chunks_and_damage(
         if chunk.damage:
             waiting.append(chunk.damage)  # until the offset behind it is known
             continue
-        end = int(chunk.table.base_offset[0])
+        end = int(chunk.table[:1].first_offset[0])
         yield from (_located(one, segment, expected, end) for one in waiting)
         waiting.clear()
         expected = int(chunk.table.last_offset[-1]) + 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from logtool.disk import shell
 from logtool.formats.names import PartitionDirectory
-from logtool.formats.record_batch import MAGIC, NO_TIMESTAMP, BatchTable, Column
+from logtool.formats.record_batch import NO_TIMESTAMP, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 
 
@@ -89,17 +89,14 @@ class OffsetTimeRange:
 
     def of_batches(self, table: BatchTable) -> BatchTable:
         """Return the batches that hold an offset and have a largest timestamp of the span."""
-        mask = self._near(table) & (table.base_offset <= self.last)
+        mask = self._near(table) & begins_by(table, self.last)
         if self.timed:
             mask &= table.max_timestamp != NO_TIMESTAMP
         return _where(table, mask & (table.max_timestamp <= self.until))
 
     def of_their_batches(self, table: BatchTable) -> BatchTable:
         """Return the batches that may hold a record of the span."""
-        # The first offset in a wrapper of magic 0 or 1 is only known when it is opened.
-        return _where(
-            table, self._near(table) & ((table.base_offset <= self.last) | (table.magic < MAGIC))
-        )
+        return _where(table, self._near(table) & begins_by(table, self.last, records=True))
 
     def of_records(self, offsets: Column, timestamps: Column) -> Column | None:
         """Return a mask of the records in the span, None where that is every one."""
@@ -118,6 +115,22 @@ class OffsetTimeRange:
 
 
 WHOLE: Final = OffsetTimeRange()
+
+
+def begins_by(table: BatchTable, offset: float, *, records: bool = False) -> Column:
+    """Return a mask of the batches that may have a record at `offset` or before it.
+
+    A wrapper of magic 0 or 1 that compaction rewrote begins before the offset that its record count
+    gives, but behind the batch before it. That batch is not known for the first row of a table: the
+    row is taken if `records` are read, so that none is missed.
+    """
+    firsts = table.first_offset
+    wrappers = np.flatnonzero(table.is_wrapper)
+    if len(wrappers):
+        before = np.concatenate(([-1 if records else firsts[0] - 1], table.last_offset[:-1]))
+        firsts[wrappers] = np.minimum(firsts, before + 1)[wrappers]
+    begun: Column = firsts <= offset
+    return begun
 
 
 def _where(table: BatchTable, mask: Column) -> BatchTable:

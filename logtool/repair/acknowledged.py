@@ -23,7 +23,6 @@ from logtool.formats.record_batch import BatchTable
 from logtool.loading.shadow import ShadowFile
 from logtool.log.dir import Partition
 from logtool.node.identity import cluster_id_of, topic_id_of
-from logtool.repair.ranges import starts
 
 
 def watermark(copy: Partition) -> int:
@@ -64,7 +63,7 @@ def index_denies(ours: Partition, copy: Partition, tables: Sequence[BatchTable])
             at: (first, last)
             for table in tables
             for at, first, last in zip(
-                *(c.tolist() for c in (table.position, starts(table), table.last_offset)),
+                *(c.tolist() for c in (table.position, table.first_offset, table.last_offset)),
                 strict=True,
             )
             if base <= first < end

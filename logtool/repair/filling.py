@@ -156,7 +156,7 @@ def _filled(
             kinds = FILLABLE - {RejectReason.FOREIGN}
             damaged = sum(one.length for one in hole.rejects if one.kind in kinds)
             whole = sum(int(one.table.size.sum()) for one in chosen) >= damaged
-            first = int(ranges.starts(chosen[0].table)[0])
+            first = int(chosen[0].table.first_offset[0])
             for one in hole.rejects:
                 at = first if one.first_offset is None or one.length else one.first_offset
                 if at < first and hole.before is None and hole.behind:
@@ -202,7 +202,7 @@ def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[Fil
 
 def _with_offsets(one: Rejected, chosen: Sequence[FillRange]) -> Rejected:
     """Return a reject with the offsets of the batches in its place, if it has none of its own."""
-    first, last = ranges.starts(chosen[0].table)[0], chosen[-1].table.last_offset[-1]
+    first, last = chosen[0].table.first_offset[0], chosen[-1].table.last_offset[-1]
     return replace(
         one,
         first_offset=int(first) if one.first_offset is None else one.first_offset,

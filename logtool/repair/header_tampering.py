@@ -79,7 +79,7 @@ class _CopyQuery:
                 payload=False,
             )
             table = record_batch.concat([chunk.table for chunk in chunks])
-        place = starts = ranges.starts(table)
+        place = starts = table.first_offset
         if self.may_jump:
             place = np.concatenate(([self.start], table.last_offset[:-1] + 1))
         rows = [
@@ -120,7 +120,7 @@ def _stored_otherwise(
         with segment.log.open() as log:
             for chunk in segment.batches(SectorTolerantFile(log), payload=False):
                 theirs = chunk.table
-                starts = ranges.starts(theirs)
+                starts = theirs.first_offset
                 for at in np.flatnonzero(np.isin(starts, list(wanted))).tolist():
                     row = wanted[int(starts[at])]
                     ours, other = ranges.edge(table, row), ranges.edge(theirs, at)

@@ -117,7 +117,7 @@ def _table(part: Part, start: int) -> BatchTable:
 
 def _pieces(part: Kept, table: BatchTable) -> Iterator[Kept]:
     """Yield an extent in pieces between which offsets are missing."""
-    apart = ranges.starts(table)[1:] > table.last_offset[:-1] + 1
+    apart = table.first_offset[1:] > table.last_offset[:-1] + 1
     # The count of an old wrapper that does not unpack is not known, nor is its first offset.
     apart &= (table.magic[1:] >= MAGIC) | (table.record_count[1:] > 0)
     for rows in np.split(np.arange(len(table)), np.flatnonzero(apart) + 1):

@@ -44,7 +44,6 @@ from logtool.repair.ranges import (
     RejectReason,
     is_dense,
     missing,
-    starts,
     with_gaps,
 )
 from logtool.repair.salvage import bounded
@@ -129,7 +128,7 @@ def _begin(wanted: RepairRequest, copies: Sequence[Partition]) -> int | None:
         for copy in copies
         for chunk in _chunks(copy, start, start)
         for base in chunk.table.base_offset[
-            (starts(chunk.table) <= start) & (chunk.table.last_offset >= start)
+            (chunk.table.first_offset <= start) & (chunk.table.last_offset >= start)
         ].tolist()
     ]
     return min([start, *around])
@@ -276,9 +275,9 @@ class _InPlaceCondition:
         if hole.before is None and copy.segments:
             at = max(at, copy.segments[0].base_offset)
             if self.lost is not None and hole.start > self.begin:
-                at = int(starts(chosen[0].table)[0])
+                at = int(chosen[0].table.first_offset[0])
         for stretch in chosen:
-            table, begins = stretch.table, starts(stretch.table)
+            table, begins = stretch.table, stretch.table.first_offset
             if at != int(begins[0]):
                 return False
             if not (begins[1:] == table.last_offset[:-1] + 1).all():
@@ -303,7 +302,7 @@ def _is_damaged(copy: Partition, hole: Hole) -> bool:
         if chunk.damage:
             torn = True
             continue
-        if torn and end < high and int(starts(chunk.table)[0]) > low + 1:
+        if torn and end < high and int(chunk.table.first_offset[0]) > low + 1:
             return True
         end, torn = int(chunk.table.last_offset[-1]), False
     return torn and hole.behind is not None and end < high

@@ -6,11 +6,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.formats.record_batch import MAGIC, BatchTable, Column
+from logtool.formats.record_batch import BatchTable
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
@@ -26,7 +24,7 @@ class BatchKey(NamedTuple):
     leader_epoch: int
     magic: int
     start: int
-    """First offset of the batch; see `starts`."""
+    """First offset of the batch; see `BatchTable.first_offset`."""
 
 
 class RejectReason(StrEnum):
@@ -110,17 +108,8 @@ def edge(table: BatchTable, row: int) -> BatchKey:
         int(table.crc[row]),
         int(table.leader_epoch[row]),
         int(table.magic[row]),
-        int(starts(table)[row]),
+        int(table.first_offset[row]),
     )
-
-
-def starts(table: BatchTable) -> Column:
-    """Return the first offset of each batch, int64.
-
-    A wrapper of magic 0 or 1 only has its last offset; its record count gives the first one.
-    """
-    counted = (table.magic < MAGIC) & (table.record_count > 0)
-    return np.where(counted, table.last_offset - table.record_count + 1, table.base_offset)
 
 
 def extent(path: Path, table: BatchTable, *, filled: bool = False) -> Kept:

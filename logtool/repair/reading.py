@@ -102,7 +102,7 @@ def _plainly(
             continue
         table = chunk.table
         epochs = table.leader_epoch[table.leader_epoch >= 0]
-        starts = ranges.starts(table)
+        starts = table.first_offset
         if (
             int(starts[0]) <= last
             or not ordering.rises(starts, table.last_offset, table.leader_epoch)
@@ -137,7 +137,7 @@ def _decided(piece: LogToRead, source: SectorTolerantFile) -> list[Part]:
     rows = np.flatnonzero(within)
     kept = np.zeros(len(table), np.bool_)
     kept[rows] = ordering.longest(
-        ranges.starts(table)[rows], table.last_offset[rows], table.leader_epoch[rows]
+        table.first_offset[rows], table.last_offset[rows], table.leader_epoch[rows]
     )
     ends = table.position + table.size
     same = (kept[1:] == kept[:-1]) & (beyond[1:] == beyond[:-1])

@@ -225,6 +225,21 @@ def test_legacy_messages_and_large_batches_are_looked_through(run, scenario, log
     assert [obj["offset"] for obj in result.of_type("record")] == [0]
 
 
+def test_wrappers_behind_the_wanted_offsets_are_left_out(run, scenario):
+    home = scenario("2.8.2/magic-1") / "old-gzip-0"
+    lasts = [one["last_offset"] for one in run("dump", "-f", "ndjson", home).of_type("batch")]
+    for first, last, wanted in [
+        (0, lasts[0], lasts[:1]),
+        (lasts[0], lasts[0] + 1, lasts[:2]),
+        (lasts[0] + 1, lasts[1], lasts[1:2]),
+    ]:
+        offsets = f"{first}..{last}"
+        found = run("dump", "-f", "ndjson", "--offset", offsets, home).of_type("batch")
+        assert [one["last_offset"] for one in found] == wanted
+        read = run("dump", "--records", "-f", "ndjson", "--offset", offsets, home)
+        assert [one["offset"] for one in read.of_type("record")] == [*range(first, last + 1)]
+
+
 def test_a_batch_beyond_the_memory_limit_is_reported(run, scenario):
     home = scenario("4.3.1/clean") / "codec-zstd-0"
     result = run("dump", "--grep", "nothing like it", "--max-batch-memory", "100", home)

@@ -9,9 +9,13 @@ from verification import small_log_dir, verify
 
 from logtool.checks import old_formats
 from logtool.checks.old_formats import FormatExtent
+from logtool.copies.segments import scan_segment
+from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import MAGIC
 from logtool.log import opening
+from logtool.log.damaged_bytes import DamagedBytes, chunks_and_damage
+from logtool.log.records import counts_and_bases
 from logtool.running.budget import Budget
 from logtool.stat.run import Survey
 from logtool.verify import Level
@@ -24,9 +28,9 @@ def expected(folder: Path) -> list[tuple[int, int, int, int, int | None]]:
     """
     found: dict[int, list[tuple[int, int, int]]] = {}
     for segment in opening.open_partition(folder).segments:
-        for chunk in segment.batches(payload=False):
-            table = chunk.table
-            columns = table.magic, table.base_offset, table.last_offset, table.max_timestamp
+        for chunk in segment.batches():
+            table, firsts = chunk.table, counts_and_bases(chunk)[1]
+            columns = table.magic, firsts, table.last_offset, table.max_timestamp
             for magic, first, last, time in zip(*map(np.ndarray.tolist, columns), strict=True):
                 if magic < MAGIC:
                     found.setdefault(magic, []).append((first, last, time))
@@ -96,3 +100,27 @@ def test_a_damaged_batch_is_not_counted(scenario, tmp_path):
     (one,) = expected(home / "old-none-0")
     assert (finding.first_offset, finding.last_offset) == one[2:4]
     assert one[2] > whole[0][2]
+
+
+def test_a_wrapper_begins_behind_the_batch_before_it_in_every_answer(scenario, tmp_path):
+    home = small_log_dir(scenario("2.8.2/magic-1"), tmp_path / "home", "old-gzip-0")
+    (whole,) = expected(home / "old-gzip-0")
+    assert whole[2] == 0
+    (segment,) = opening.open_partition(home / "old-gzip-0").segments
+    (chunk,) = segment.batches()
+    firsts, lasts = counts_and_bases(chunk)[1].tolist(), chunk.table.last_offset.tolist()
+    assert firsts[1:] == [last + 1 for last in lasts[:-1]]
+    assert firsts != chunk.table.base_offset.tolist()
+    in_batch(1, 30)(home)
+    (damage,) = [one for one in verify(home).findings if one.code == "batch/crc"]
+    assert (damage.first_offset, damage.last_offset) == (firsts[1], lasts[1])
+    (one,) = Survey([home])
+    assert not isinstance(one, UnreadableError)
+    assert (one.statistics.first_offset, one.statistics.last_offset) == (0, lasts[-1])
+    part = scan_segment(segment, lambda _: None)
+    spans = [(each.first_offset, each.last_offset) for each in part.damages]
+    assert spans == [(firsts[1], lasts[1])]
+    assert part.batches.first_offset.tolist() == firsts[:1] + firsts[2:]
+    with LogFile(segment.log.path) as log:
+        found = [each for each in chunks_and_damage(segment, log) if isinstance(each, DamagedBytes)]
+    assert [(each.first_offset, each.last_offset) for each in found] == spans

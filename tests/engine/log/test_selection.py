@@ -31,3 +31,15 @@ def test_a_batch_without_a_time_may_hold_records_before_1970(since, expected):
     span = OffsetTimeRange(since=since)
     assert len(span.of_their_batches(table)) == expected
     assert len(span.of_batches(table)) == 0
+
+
+def test_a_compacted_wrapper_may_hold_an_offset_before_the_one_that_its_count_gives():
+    data = b"".join(new_batch(offset, b"x") for offset in (9, 19, 29))
+    table = record_batch.parse(memoryview(data), [0, len(data) // 3, 2 * len(data) // 3])
+    table.magic[:], table.attributes[:], table.record_count[:] = 1, 1, 4
+    table.last_offset[:] = table.base_offset
+    assert table.first_offset.tolist() == [6, 16, 26]
+    for last, in_headers, with_records in [(5, [], [9]), (6, [9], [9]), (10, [9, 19], [9, 19])]:
+        span = OffsetTimeRange(last=last)
+        assert span.of_batches(table).last_offset.tolist() == in_headers
+        assert span.of_their_batches(table).last_offset.tolist() == with_records
