@@ -68,7 +68,8 @@ def dump(
 
     Where a log is damaged, the command reports the damage and continues at the next batch that is
     provably sound. With --records, table, Markdown, JSON and NDJSON also show the records of a
-    batch of Kafka with a wrong CRC, as far as they decode, as bad-record: any may be wrong.
+    batch of Kafka with a wrong CRC, as far as they decode, as bad-record: any may be wrong,
+    except a message of magic 0 or 1 whose own CRC matches.
 
     Examples:
       logtool dump --records --offset 4711..4800 data/orders-0

@@ -157,7 +157,8 @@ def salvage(
 
     With --decode-damaged, the records that can be decoded from damaged bytes are written next to
     these bytes, up to the first undecodable byte. A CRC does not show which bit is wrong, so any of
-    these records may differ from the produced one.
+    these records may differ from the produced one. Only messages of magic 0 and 1 have a CRC of
+    their own: where crc_valid is true, time, key and value are the produced ones.
 
     Redpanda:
 

@@ -39,6 +39,9 @@ snappy_block_into: Callable[[memoryview, memoryview], int] = cramjam.snappy.deco
 """Decompress one block and return how many bytes came out, or raise `DecompressionError`."""
 DecompressionError = cramjam.DecompressionError
 _GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_PLAIN = b"\x1f\x8b\x08\x00"
+"""The beginning of a member whose header has no further field, as all producers write it."""
+_GZIP_HEADER_SIZE = 10
 _GZIP_FIRST, _GZIP_MOST = 1024, 64 * 1024
 _PIECE = 1024 * 1024
 """Bytes that come out of gzip at once."""
@@ -76,6 +79,24 @@ def decompress(
     except (DecompressionError, zlib.error, struct.error) as error:
         raise FormatError(f"{name(codec)} stream cannot be decompressed: {error}") from error
     return memoryview(bytes(out)) if room is None and out.obj is lent.obj else out
+
+
+def decompress_front(
+    codec: int, data: memoryview, limit: int = DEFAULT_LIMIT
+) -> tuple[memoryview, FormatError | None]:
+    """Return the bytes that come out of damaged `data`, and the error where they end.
+
+    The error is None if all of them come out; a wrong checksum at the end of the stream is no
+    error. LimitError above `limit` bytes. Of zstd either all of them come out or none.
+    """
+    try:
+        return decompress(codec, data, limit), None
+    except LimitError:
+        raise
+    except FormatError as error:
+        front = _FRONTS.get(codec)
+        out, whole = front(data, limit) if front else (b"", False)
+        return memoryview(out), None if whole else error
 
 
 def compress(codec: int, data: bytes) -> bytes:
@@ -132,6 +153,59 @@ def _gzip(data: memoryview, limit: int, room: memoryview) -> memoryview:
         # What is not used is copied: feed little at first, as the next member may be short.
         width = _GZIP_FIRST
     return room[:done] if grown is None else memoryview(grown)
+
+
+def _gzip_front(data: memoryview, limit: int) -> tuple[bytes, bool]:
+    """Return what comes out of the first member, and whether its last block comes out."""
+    out = bytearray()
+    if data[: len(_GZIP_PLAIN)] == _GZIP_PLAIN:
+        member = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+        # One byte at a time: a call that finds damage returns nothing of what it decompressed.
+        with suppress(zlib.error):
+            for at in range(_GZIP_HEADER_SIZE, len(data)):
+                out += member.decompress(data[at : at + 1])
+                if member.eof or len(out) > limit:
+                    return bytes(out), member.eof
+    return bytes(out), False
+
+
+def _snappy_front(data: memoryview, limit: int) -> tuple[bytes, bool]:
+    """Return what comes out of the chunks of a xerial stream up to the first that is damaged."""
+    out = bytearray()
+    position = _XERIAL_HEADER.size
+    if data[:8] != XERIAL_MAGIC:
+        return b"", False
+    with suppress(DecompressionError):
+        while len(data) - position >= _LENGTH.size and len(out) <= limit:
+            (length,) = _LENGTH.unpack_from(data, position)
+            position += _LENGTH.size
+            block = data[position : position + length]
+            if not 0 < length == len(block) or cramjam.snappy.decompress_raw_len(block) > limit:
+                break
+            out += bytes(cramjam.snappy.decompress_raw(block))
+            position += length
+    return bytes(out), False
+
+
+def _lz4_front(data: memoryview, limit: int) -> tuple[bytes, bool]:
+    """Return what comes out of the blocks of a frame up to the first that is damaged."""
+    out, room = bytearray(), bytearray(_LZ4_BLOCK_SIZE)
+    position = len(_LZ4_HEADER)
+    if data[:position] != _LZ4_HEADER:
+        return b"", False
+    with suppress(DecompressionError):
+        while len(data) - position >= _LZ4_BLOCK.size and len(out) <= limit:
+            (field,) = _LZ4_BLOCK.unpack_from(data, position)
+            position += _LZ4_BLOCK.size
+            size = field & ~_LZ4_STORED
+            block = data[position : position + size]
+            if not 0 < size == len(block):
+                break
+            if size == field:
+                block = memoryview(room)[: cramjam.lz4.decompress_block_into(block, room)]
+            out += block
+            position += size
+    return bytes(out), False
 
 
 def _snappy(data: memoryview, limit: int, room: memoryview) -> memoryview:
@@ -306,4 +380,9 @@ _DECOMPRESSORS: dict[int, Callable[[memoryview, int, memoryview], memoryview]] =
     SNAPPY: _snappy,
     LZ4: _lz4,
     ZSTD: _zstd,
+}
+_FRONTS: dict[int, Callable[[memoryview, int], tuple[bytes, bool]]] = {
+    GZIP: _gzip_front,
+    SNAPPY: _snappy_front,
+    LZ4: _lz4_front,
 }

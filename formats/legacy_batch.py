@@ -15,6 +15,7 @@ only after decompression. Brokers write none of these since 4.0 and still read t
 """
 
 import struct
+import zlib
 from collections import deque
 from collections.abc import Iterator
 
@@ -120,6 +121,61 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class DamagedMessage:
+    """One message of an entry whose CRC does not hold."""
+
+    offset: int | None
+    """None where the last message of its wrapper, which has the offset, does not decode, or where
+    the offsets inside do not rise up to that of the wrapper."""
+    message: Message
+    """The message as stored: its offset is that inside the wrapper."""
+    crc_valid: bool
+    """True if its own CRC holds, which covers its time, key and value, but not its offset."""
+
+
+def decodable_messages(
+    entry: memoryview, limit: int
+) -> tuple[list[DamagedMessage], FormatError | None]:
+    """Return the messages of a damaged entry up to the first that does not decode, and the error.
+
+    The error is None where all of them decode. FormatError where the entry itself does not decode.
+    """
+    outer = parse(entry)
+    codec = outer.attributes & CODEC_MASK
+    if codec == compression.NONE:
+        return [DamagedMessage(outer.offset, outer, _crc_holds(entry, outer))], None
+    if codec > compression.LZ4 or outer.value is None:
+        raise FormatError("wrapper without a compressed stream", LOG_OVERHEAD)
+    stream = outer.value
+    if outer.magic == 0 and codec == compression.LZ4:
+        stream = with_sound_lz4_checksum(stream)
+    inner, error = compression.decompress_front(codec, memoryview(stream), limit)
+    found: list[tuple[Message, bool]] = []
+    try:
+        for position, message in _placed_entries(inner):
+            found.append((message, _crc_holds(inner[position:], message)))
+    except FormatError as damage:
+        error = error or damage
+    stored, base = [message.offset for message, _ in found], 0
+    if outer.magic == 1 and outer.offset and stored:
+        base = outer.offset - stored[-1]
+    # No CRC of a message covers its offset.
+    known = stored == sorted(set(stored)) and not (error and outer.magic == 1)
+    known = known and base >= 0 and all(base + offset <= outer.offset for offset in stored[-1:])
+    return [
+        DamagedMessage(base + message.offset if known else None, message, holds)
+        for message, holds in found
+    ], error
+
+
+def _crc_holds(data: memoryview, message: Message) -> bool:
+    """Return whether the CRC of the message holds that takes the first bytes of `data`."""
+    (size,) = _LENGTH.unpack_from(data, LOG_OVERHEAD - _LENGTH.size)
+    covered = data[LOG_OVERHEAD + _LENGTH.size : LOG_OVERHEAD + max(size, 0)]
+    return zlib.crc32(covered) == message.crc
+
+
 def fill(table: BatchTable, data: memoryview, positions: Column) -> None:
     """Correct in place the rows of magic 0 and 1 in a table made by `record_batch.parse`."""
     for row in np.nonzero(table.magic < 2)[0]:
@@ -157,7 +213,15 @@ def count(table: BatchTable, data: memoryview, base: int, limit: int) -> None:
 
 
 def _entries(data: memoryview) -> Iterator[Message]:
-    """Yield the inner messages; a truncated one at the end is ignored, as the broker does."""
+    """Yield the inner messages; see `_placed_entries`."""
+    return (message for _, message in _placed_entries(data))
+
+
+def _placed_entries(data: memoryview) -> Iterator[tuple[int, Message]]:
+    """Yield the inner messages with their positions.
+
+    A truncated one at the end is ignored, as the broker does.
+    """
     position = 0
     while len(data) - position >= LOG_OVERHEAD:
         _, size = _ENTRY.unpack_from(data, position)
@@ -168,7 +232,7 @@ def _entries(data: memoryview) -> Iterator[Message]:
         message = parse(data[position : position + LOG_OVERHEAD + size])
         if message.magic not in (0, 1) or message.attributes & CODEC_MASK:
             raise FormatError("inner message that is itself a batch or a wrapper", position)
-        yield message
+        yield position, message
         position += LOG_OVERHEAD + size
 
 

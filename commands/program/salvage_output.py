@@ -118,7 +118,7 @@ class Extras:
         found = damaged.decode(origin, data, one.position, compression.DEFAULT_LIMIT, term)
         counted = _Counted()
         self._write(target, _together(counted.lines(found)))
-        made = DecodedReject(kept, target, counted.records, counted.reason)
+        made = DecodedReject(kept, target, counted.records, counted.proven, counted.reason)
         self.output.note(made)
         yield made
 
@@ -163,7 +163,7 @@ class _Counted:
     """Counts the decoded records while their lines are made."""
 
     def __init__(self) -> None:
-        self.records = 0
+        self.records = self.proven = 0
         self.reason: str | None = None
         """Why the last of it did not decode; None where all did."""
 
@@ -171,6 +171,7 @@ class _Counted:
         """Yield each object as a line."""
         for obj in found:
             self.records += obj["type"] == "record"
+            self.proven += obj.get("crc_valid") is True
             self.reason = obj["message"] if obj["type"] == "error" else self.reason
             yield _line(obj)
 

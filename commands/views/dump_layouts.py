@@ -111,7 +111,9 @@ _STATE = TableColumn("state", lambda o: ", ".join(o["state"]), kept=True, if_any
 MARKED_RECORD: Columns = (*RECORD[:2], _STATE, *RECORD[2:])
 BAD_RECORD: Columns = (
     RECORD[0],
-    TableColumn("state", lambda _: "may be wrong", kept=True),
+    TableColumn(
+        "state", lambda o: "own CRC holds" if o["crc_valid"] else "may be wrong", kept=True
+    ),
     *RECORD[1:],
 )
 REDPANDA_BATCH: Columns = (

@@ -85,6 +85,7 @@ _MARKED = _printed(
             "other-name. Without a state, every consumer gets the record",
             words=tuple(RecordState)),),
 )  # fmt: skip
+_NO_OFFSET = "a message of a wrapper that does not decode to its end, or has impossible offsets"
 _ENTRIES = tuple(table for table in entries.ALL.values() if table is not entries.FILE)
 
 DOCUMENT: Final = Document(
@@ -99,8 +100,18 @@ DOCUMENT: Final = Document(
                  "a crc."),
         _MARKED,
         replace(
-            _printed(tables.ALL["records"], "bad-record", "With --records: a record of a batch "
-                     "with a wrong CRC, as far as the batch decodes. Any part of it may be wrong."),
+            _printed(
+                replace(tables.ALL["records"], columns=tuple(
+                    replace(column, null=_NO_OFFSET) if column.name == "offset" else column
+                    for column in tables.ALL["records"].columns
+                )),
+                "bad-record",
+                "With --records: a record of a batch with a wrong CRC, as far as the batch "
+                "decodes. Unless crc_valid is true, any part of it may be wrong.",
+                (Column("crc_valid", Kind.BOOL, "true if the CRC of a message of magic 0 or 1 "
+                        "matches: its time, key and value are those that were produced",
+                        null="magic 2, which stores no CRC per record"),),
+            ),
             type="bad-record",
         ),
         *(_printed(table, f"entry-{table.name}") for table in _ENTRIES),

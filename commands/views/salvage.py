@@ -225,6 +225,8 @@ def _line(obj: Object) -> str | None:
     if obj["type"] == "decoded":
         count, target = text.count(obj["records"], "damaged record"), _below_output(obj, 3)
         why = f": {text.escape(obj['reason'])}" if obj["reason"] else ""
+        if obj["proven"]:
+            why = f", {obj['proven']:,} of them with a matching CRC of their own{why}"
         return f"  decoded      {count} in {target}{why}"
     if obj["type"] == "image":
         what = f"{text.size(obj['unread'])} of {text.escape(obj['path'])} cannot be read"

@@ -251,9 +251,13 @@ def _with_records(batch: Object, records: Iterator[Object], chosen: Filter) -> I
 
 
 def is_wanted(obj: Object, chosen: Filter) -> bool:
-    """Return whether a record matches."""
+    """Return whether a record matches; one without an offset has none in a range."""
     offset, time = obj["offset"], obj["timestamp_ms"]
-    if not chosen.offsets.overlaps(offset, offset) or not chosen.content.holds(obj):
+    if chosen.offsets != EVERYTHING and (
+        offset is None or not chosen.offsets.overlaps(offset, offset)
+    ):
+        return False
+    if not chosen.content.holds(obj):
         return False
     if chosen.timestamps == EVERYTHING:
         return True

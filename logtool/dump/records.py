@@ -49,12 +49,12 @@ def read_records(
         if isinstance(part, RecordTable):
             yield from _objects(batch, part)
         elif part.in_memory:
-            yield _record_error(batch, part.reason, LIMIT if part.beyond_limit else "records")
+            yield record_error(batch, part.reason, LIMIT if part.beyond_limit else "records")
         else:
             text = (
                 f"batch of more than the limit of {limit:,} bytes: logtool did not read its records"
             )
-            yield _record_error(batch, text, LIMIT)
+            yield record_error(batch, text, LIMIT)
 
 
 def _objects(batch: Object, records: RecordTable) -> Iterator[Object]:
@@ -113,7 +113,7 @@ def _control(key: bytes | None, value: bytes | None) -> tuple[Object | None, str
         return None, error.reason
 
 
-def _record_head(batch: Object, offset: int, time_ms: int | None) -> Object:
+def _record_head(batch: Object, offset: int | None, time_ms: int | None) -> Object:
     return {
         "type": "record",
         "path": batch["path"],
@@ -152,15 +152,23 @@ def _legacy_objects(batch: Object, records: RecordTable, crc: Column) -> Iterato
     """Yield messages of magic 0 and 1."""
     columns = records.offset.tolist(), records.timestamp.tolist(), crc.tolist()
     for row, (offset, time, stored_crc) in enumerate(zip(*columns, strict=True)):
-        yield {
-            **_record_head(batch, offset, or_null(time)),
-            "sequence": None,
-            **_flags_and_control(batch, stored_crc),
-            "key": records.key(row),
-            "value": records.value(row),
-            "headers": [],
-        }
+        yield message_object(batch, offset, time, stored_crc, records.key(row), records.value(row))
 
 
-def _record_error(batch: Object, message: str, reason: str = "records") -> Object:
+def message_object(
+    batch: Object, offset: int | None, time: int, crc: int, key: bytes | None, value: bytes | None
+) -> Object:
+    """Return one message of magic 0 or 1; `time` in ms, -1 for none."""
+    return {
+        **_record_head(batch, offset, or_null(time)),
+        "sequence": None,
+        **_flags_and_control(batch, crc),
+        "key": key,
+        "value": value,
+        "headers": [],
+    }
+
+
+def record_error(batch: Object, message: str, reason: str = "records") -> Object:
+    """Return the ``error`` for records of a batch that do not decode."""
     return error_object(Path(batch["path"]), reason, message, batch["position"], batch["size"])

@@ -91,6 +91,8 @@ class DecodedReject:
     kept: KeptReject
     target: Path
     records: int
+    proven: int
+    """Records whose own CRC holds."""
     reason: str | None
     """The reason why the rest does not decode; None where all does."""
 

@@ -104,6 +104,7 @@ _DECODED = Table("decoded", "file with the decodable records of a range", (
     size("length", "length of the range", "kept.one.length"),
     Column("target", Kind.PATH, "path of the file with the records"),
     count("records", "records in the file"),
+    count("proven", "records of these whose own CRC matches, which messages of magic 0 and 1 have"),
     Column("reason", Kind.STRING, "reason for which the rest of the range does not decode",
            null="the whole range decodes"),
 ), note="The file with the decodable records of a range that was not copied; only with "

@@ -361,7 +361,7 @@ def test_records_decoded_from_damaged_bytes_are_written_and_marked(run, home):
     assert obj["records"] == len(found)
     assert {line["path"] for line in lines} == {str(log)}
     first = [one for one in before if one["offset"] >= found[0]["offset"]][: len(found)]
-    same = [without_place(one | {"damaged": True}) == without_place(line) | {"damaged": True}
+    same = [without_place(one | {"damaged": True, "crc_valid": None}) == without_place(line)
             for one, line in zip(first, found, strict=True)]  # fmt: skip
     assert same[:-1] == [True] * (len(found) - 1), "all but the record with the byte"
     assert not same[-1]
@@ -400,6 +400,33 @@ def test_messages_of_old_releases_decode_too(magic):
     found = damaged.decode(origin, memoryview(entry * 2), 0, 99)
     records = [(obj["offset"], obj["value"]) for obj in found if obj["type"] == "record"]
     assert records == [(9, b"hi")] * 2
+
+
+@pytest.mark.parametrize("name", ["old-gzip-0", "old-snappy-0", "old-lz4-0", "old-none-0"])
+def test_a_damaged_wrapper_gives_back_its_messages_and_says_which_are_proven(
+    run, copy_of, tmp_path, name
+):
+    home = copy_of("2.8.2/magic-1") / name
+    log = min(home.glob("*.log"))
+    sound = records_of(run, log)
+    (_, before), (position, batch) = batches(log)[:2]
+    first, last = int.from_bytes(before[:8]) + 1, int.from_bytes(batch[:8])
+    inside = [one for one in sound if first <= one["offset"] <= last]
+    wrapped = batch[17] & 7 != 0
+    at = {"old-gzip-0": position + len(batch) - 8}.get(name, position + 12)  # its trailer, or CRC
+    damage_file(log, flip, at)
+    options = "--decode-damaged", "--output", tmp_path / "output"
+    (obj,) = run("salvage", "-f", "ndjson", *options, home).of_type("decoded")
+    lines = [json.loads(line) for line in Path(obj["target"]).read_text().splitlines()]
+    found = [line for line in lines if line["type"] == "record"]
+    # The CRC of a message that is no wrapper is the one that was changed.
+    assert wrapped == (name != "old-none-0")
+    marks = {"damaged": True, "crc_valid": wrapped}
+    for one, was in zip(found, inside, strict=True):
+        shown = without_place(was | marks)
+        assert without_place(one) == shown | ({} if wrapped else {"crc": one["crc"]})
+    assert (obj["records"], obj["proven"]) == (len(inside), wrapped * len(inside))
+    assert obj["reason"] is None
 
 
 def disk_of(path, bad):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.errors import FormatError
+from logtool.errors import FormatError, LimitError
 from logtool.formats import compression
 from logtool.formats.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
 
@@ -390,3 +390,29 @@ def test_a_snappy_stream_has_the_same_outcome_in_any_room(text, flipped):
         expected = outcome(limit, 0)
         for size in (1, len(text), 8 * len(data), 10**6):
             assert outcome(limit, size) == expected
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
+def test_the_bytes_before_damage_come_out(codec):
+    data = b"".join(bytes([at % 251]) * 3 + at.to_bytes(4) for at in range(40_000))
+    packed = compression.compress(codec, data)
+    for at in (0, len(packed) // 4, len(packed) // 2, len(packed) - 5):
+        damaged = bytearray(packed)
+        damaged[at : at + 4] = b"\xff" * 4
+        out, error = compression.decompress_front(codec, memoryview(damaged), MIB)
+        assert len(out) <= len(data)
+        assert error is None or bytes(out[:100]) == data[: min(len(out), 100)]
+    cut = memoryview(packed)[: len(packed) * 3 // 4]
+    out, error = compression.decompress_front(codec, cut, MIB)
+    assert data.startswith(bytes(out))
+    assert len(out) > len(data) // 4
+    assert error
+    assert compression.decompress_front(codec, memoryview(packed), MIB) == (data, None)
+
+
+def test_all_bytes_of_gzip_come_out_before_a_wrong_checksum():
+    packed = bytearray(compression.compress(GZIP, b"x" * 100))
+    packed[-1] ^= 1
+    assert compression.decompress_front(GZIP, memoryview(packed), MIB) == (b"x" * 100, None)
+    with pytest.raises(LimitError):
+        compression.decompress_front(GZIP, memoryview(packed), 50)

@@ -1,3 +1,4 @@
+import random
 import struct
 import zlib
 
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.errors import FormatError
+from logtool.errors import FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record_batch
 from logtool.formats.legacy_batch import Message
 
@@ -220,3 +221,37 @@ def test_any_bytes_are_messages_or_a_format_error(data):
         messages(data)
     except FormatError as error:
         assert error.reason
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_every_message_with_a_crc_that_holds_is_as_it_was(codec, magic):
+    noise = random.Random(7).randbytes(80_000)
+    values = [noise[start : start + 8_000] for start in range(0, len(noise), 8_000)]
+    inner = [entry(at + 5 * (magic == 0), one, magic=magic) for at, one in enumerate(values)]
+    whole = wrapper(14, codec, *inner, magic=magic)
+    sound = {message.offset: message.value for message in messages(whole)}
+    seen = set()
+    for at in range(40, len(whole), 997):
+        data = bytearray(whole)
+        data[at] ^= 0xFF
+        found, error = legacy_batch.decodable_messages(memoryview(data), LIMIT)
+        for one in found:
+            assert not one.crc_valid or one.message.value in values
+            assert not one.crc_valid or one.offset is None or one.message.value == sound[one.offset]
+        seen.add((sum(one.crc_valid for one in found), error is None))
+        assert error or len(found) == len(values)
+    assert max(count for count, _ in seen) >= len(values) - 2
+
+
+def test_a_wrapper_with_a_wrong_checksum_of_its_stream_gives_back_every_message():
+    inner = [entry(at, b"value", magic=1) for at in range(3)]
+    whole = bytearray(wrapper(7, GZIP, *inner))
+    whole[-8] ^= 1
+    with pytest.raises(FormatError):
+        messages(bytes(whole))
+    found, error = legacy_batch.decodable_messages(memoryview(whole), LIMIT)
+    assert [(one.offset, one.crc_valid) for one in found] == [(5, True), (6, True), (7, True)]
+    assert error is None
+    with pytest.raises(LimitError):
+        legacy_batch.decodable_messages(memoryview(wrapper(7, GZIP, *inner)), 10)
