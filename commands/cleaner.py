@@ -73,6 +73,7 @@ def cleaner(
       logtool cleaner /var/lib/kafka/data
       logtool cleaner --topic accounts --records /var/lib/kafka/data
       logtool cleaner --with min.cleanable.dirty.ratio=0.1 /var/lib/kafka/data
+      logtool cleaner --with log.cleaner.enable=true --broker-config server.properties data
       logtool cleaner --sizes --with min.cleanable.dirty.ratio=0 /var/lib/kafka/data
       logtool cleaner --json /mnt/disk1/kafka /mnt/disk2/kafka
 

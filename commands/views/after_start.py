@@ -101,3 +101,11 @@ def keeps(name: str, base_offset: int, until: str | None) -> str:
     """
     when = f"until {until[:10]}" if until else "beyond the year 9999"
     return f"keeps {text.escape(name)} {when} because of a timestamp in segment {base_offset}"
+
+
+def gives_up(named: str, *, cleaner_off: bool) -> str:
+    """Return what the log cleaner does with the partitions `named`, as it is or switched on."""
+    line = f"the log cleaner gives up {named} because of the damage"
+    if not cleaner_off:
+        return line
+    return f"once log.cleaner.enable is true, {line}: repair it before you switch the cleaner on"

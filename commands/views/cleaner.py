@@ -66,7 +66,7 @@ def run(
         logs,
         CleanerOptions(
             now_ms=at_ms,
-            changed=retention_settings.parse_change(changed, retention_settings.OF_CLEANER),
+            changed=retention_settings.parse_change(changed, retention_settings.CHANGES_OF_CLEANER),
             static=static,
             with_records=records,
             with_sizes=sizes,

@@ -304,7 +304,7 @@ def _after_start(obj: Object) -> Iterator[str]:
         parts.append(f"open transactions keep {named} from being compacted")
     if obj["uncleanable"]:
         named = _named(_partition(one["path"].rpartition("/")[0]) for one in obj["uncleanable"])
-        parts.append(f"the log cleaner gives up {named} because of the damage")
+        parts.append(after_start.gives_up(named, cleaner_off=obj["cleaner_off"]))
     yield "; ".join(parts)
 
 

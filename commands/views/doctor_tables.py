@@ -132,6 +132,8 @@ AFTER_START: Final = Table("after_start", "run", (
            "their timestamps are in seconds", of=_EARLY, many=True),
     Column("uncleanable", Kind.OBJECT, "compacted partitions that the log cleaner gives up because "
            "of damage; after every batch was checked", of=_UNCLEANABLE, many=True),
+    Column("cleaner_off", Kind.BOOL, "true if the broker's own file switches the log cleaner off: "
+           "it then gives these partitions up once it is switched on"),
     Column("command", Kind.STRING, "command that shows more; quoted for a shell"),
 ), note="The first round of retention after the start, and partitions that stay as they are, as "
         "logtool retention and logtool cleaner predict them; only if there are any, or too many "

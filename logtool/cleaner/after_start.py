@@ -17,7 +17,7 @@ from logtool.node.node import Node
 from logtool.retention.logs import LiveLogs
 from logtool.retention.rules import DeletionRule, Obstacle
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
-from logtool.retention.settings import LOCAL_BYTES, LOCAL_MS
+from logtool.retention.settings import CLEANER, LOCAL_BYTES, LOCAL_MS
 from logtool.running.run import Run
 
 MOST_LOGS = 5000
@@ -117,12 +117,14 @@ def given_up(
 ) -> Iterator[PartitionCleaning]:
     """Yield the compacted partitions of a selection that the cleaner gives up because of damage.
 
+    If `static` switches the cleaner off, they are those that it gives up once it is switched on.
     The logs are read as far as a cleaning reads them. Nothing is yielded without a metadata log.
     """
     if node.image is None or node.image.damage:
         return
     logs = LiveLogs(paths, static, selection=selection, run=run, node=node)
-    for one in CleanerRun(logs, CleanerOptions(start_ms, static=static)):
+    switched_on = {CLEANER: "true"}
+    for one in CleanerRun(logs, CleanerOptions(start_ms, changed=switched_on, static=static)):
         if not isinstance(one, UnreadableError) and one.obstacle is CleaningObstacle.DAMAGE:
             yield one
 

@@ -196,6 +196,8 @@ class SoonAfterStart:
     future_stamped: Sequence[FutureStamped]
     early: Sequence[DeletedEarly]
     uncleanable: Sequence[UncleanablePartition]
+    cleaner_off: bool
+    """True if the broker's own file switches the log cleaner off."""
     command: str
     """Command that lists the segments, or the partitions that are not compacted."""
 

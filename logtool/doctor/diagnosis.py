@@ -13,6 +13,7 @@ from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks import topic_id_support
+from logtool.checks.identity import Effect
 from logtool.disk import in_use
 from logtool.doctor.answers import (
     Answer,
@@ -52,7 +53,7 @@ from logtool.findings import Finding, Severity
 from logtool.loading.result import Outcome
 from logtool.metadata import releases
 from logtool.metadata.releases import METADATA_VERSION
-from logtool.node import host_limits, written_by
+from logtool.node import host_limits, own_file, written_by
 from logtool.running.remedies import Remedies
 from logtool.running.summary import SeverityCounts
 from logtool.startup import rates, recovery_points
@@ -166,7 +167,13 @@ def next_start(run: Examination) -> NextStart:
     forecasts, actions = run.forecasts, run.actions
     losing = [f"{one.request.topic}-{one.request.partition}" for one in forecasts if one.losses]
     not_loaded = sum(one.outcome is not Outcome.LOADS for one in forecasts)
-    groups = _grouped((one.action, _state_of(one), one) for one in actions)
+    # A finding about a setting that does not keep the broker from its start says it all.
+    said = {(one.path, one.message) for one in run.findings}
+    groups = _grouped(
+        (one.action, _state_of(one), one)
+        for one in actions
+        if one.action != Effect.IGNORE or (one.path, one.reason) not in said
+    )
     recovered = sum(one.recovered for one in forecasts)
     reached = run.forecast_is_whole and not run.unread
     worst = max((list(Gravity).index(group.state) for group in groups), default=0)
@@ -200,15 +207,19 @@ def next_start(run: Examination) -> NextStart:
 
 def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
     """Yield the effects of retention and of the cleaner, if there are any."""
-    found = run.after_start
+    found, off = run.after_start, own_file.switch(run.policies, own_file.CLEANER) is False
     if run.has_too_many_logs:
         command = command_line(run, "retention")
-        yield SoonAfterStart(Gravity.INFO, None, None, None, None, None, (), (), (), (), command)
+        yield SoonAfterStart(
+            Gravity.INFO, None, None, None, None, None, (), (), (), (), off, command
+        )
     stays = found and (found.kept or found.future_stamped or run.uncleanable)
     if found is None or not (found.first.segments or stays):
         return
     first = found.first
     command = "retention" if first.segments or found.future_stamped else "cleaner"
+    if off and command == "cleaner":
+        command += f" --with {own_file.CLEANER}=true"
     yield SoonAfterStart(
         state=Gravity.WARNING if run.uncleanable or found.early else Gravity.INFO,
         delay_ms=found.delay_ms,
@@ -242,6 +253,7 @@ def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
             for one in run.uncleanable
             if one.fault_path is not None and one.fault_position is not None
         ],
+        cleaner_off=off,
         command=command_line(run, command),
     )
 

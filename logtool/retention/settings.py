@@ -63,6 +63,8 @@ FIRST_DELAY, INTERVAL = "log.initial.task.delay.ms", "log.retention.check.interv
 BACKOFF, CLEANER = "log.cleaner.backoff.ms", "log.cleaner.enable"
 _OF_BROKER = {FIRST_DELAY: "30000", INTERVAL: "300000", BACKOFF: "15000", CLEANER: "true"}
 """Settings of the broker alone, with Kafka's defaults."""
+CHANGES_OF_CLEANER: Mapping[str, str] = {**OF_CLEANER, CLEANER: "true"}
+"""Settings of the log cleaner that ``--with`` takes, with Kafka's defaults."""
 CLEANER_THREADS, CLEANER_MAP = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
 CLEANER_BUFFERS = "log.cleaner.io.buffer.size"
 _OF_THREADS = {CLEANER_THREADS: "1", CLEANER_MAP: "134217728", CLEANER_BUFFERS: "524288"}
@@ -146,6 +148,8 @@ class RetentionSettings:
 
     def of_broker(self, name: str) -> SettingValue:
         """Return a setting of the broker alone, such as ``log.initial.task.delay.ms``."""
+        if name in self.changed:
+            return SettingValue(name, self.changed[name], SettingSource.OPTION)
         if name in self.static:
             return SettingValue(name, self.static[name], SettingSource.FILE)
         default = _OF_BROKER.get(name) or _OF_THREADS[name]
@@ -194,7 +198,7 @@ def parse_change(texts: Sequence[str], known: Mapping[str, str] = OF_RETENTION) 
 
 def _expected(name: str, value: str) -> str | None:
     """Return the kind of values that a setting takes, if this is not one; else None."""
-    if name in (POLICY, REMOTE, NO_COPY):
+    if name in (POLICY, REMOTE, NO_COPY, CLEANER):
         allowed = {"compact", "delete", ""} if name == POLICY else {"true", "false"}
         is_one = {part.strip() for part in value.split(",")} <= allowed
         return None if is_one else " and ".join(sorted(allowed - {""}))

@@ -180,6 +180,18 @@ def test_a_compacted_log_that_the_cleaner_gives_up_is_named(run, scenario, tmp_p
     (found,) = run("doctor", "-f", "ndjson", home).of_type("after_start")
     assert found["uncleanable"] == [{"path": str(log), "position": 0}]
     assert labels(run("doctor", home))["retention"] == "WARNING"
+    assert not found["cleaner_off"]
+    config = tmp_path / "server.properties"
+    config.write_text("log.cleaner.enable=false\n")
+    off = run("doctor", "-f", "ndjson", "--broker-config", config, home)
+    (soon,) = off.of_type("after_start")
+    assert (soon["uncleanable"], soon["cleaner_off"]) == (found["uncleanable"], True)
+    assert soon["state"] == "warning"
+    (shown,) = run(*shlex.split(soon["command"])[1:], "-f", "ndjson").of_type("partition")
+    assert shown["obstacle"] == "damaged-batch"
+    damage, start = off.of_type("damage"), off.of_type("start")
+    assert "broker-config/cleaner-off" in [one["name"] for one in damage[0]["groups"]]
+    assert "ignore" not in [one["name"] for one in start[0]["groups"]]
     shutil.rmtree(home / DIRECTORY)
     assert run("doctor", "-f", "ndjson", home).of_type("after_start") == []
 
