@@ -37,7 +37,7 @@ _MARKDOWN = columns("severity", "code", "broker", "path", "position", "message")
 _BROKER_WORDS = {
     "always": "a broker acts on it at its next start",
     "if-unclean": "a broker acts on it after an unclean stop",
-    "never": "a broker does not notice it",
+    "never": "no start of a broker notices it",
     "refuses-to-start": "A BROKER REFUSES TO START",
 }
 

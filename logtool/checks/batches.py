@@ -9,7 +9,7 @@ import numpy as np
 
 from logtool.checks.report import InnerGaps, SegmentReport
 from logtool.disk import shell
-from logtool.findings import Finding, Remedy
+from logtool.findings import Broker, Finding, Remedy
 from logtool.formats import compression, control_record, wording
 from logtool.formats.columns import runs
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
@@ -40,6 +40,7 @@ _DAMAGE_CODES = {
     DamageReason.ZEROS: "batch/zero-run",
     DamageReason.HEADER: "batch/header-crc",
 }
+_CUT = "recovery would also cut off"
 # Where a sound batch follows, the scan never calls damage incomplete.
 _TAIL_CODES = {DamageReason.INCOMPLETE: "log/torn-tail", DamageReason.ZEROS: "log/zero-tail"}
 
@@ -343,6 +344,16 @@ def with_next(finding: Finding, path: Path) -> Finding:
     return replace(finding, next=dump_command(path, finding.first_offset, last))
 
 
+def below_recovery_point(finding: Finding, recovery_point: int) -> Finding:
+    """Return a finding of a segment that no recovery reads, because it ends below that offset."""
+    if finding.code not in _DAMAGE_CODES.values():
+        return finding
+    reads = f"no recovery reads the segment, because the recovery point is {recovery_point}"
+    without = f"{reads}; one without it (a lost checkpoint, or recover --full) would also cut off"
+    text = finding.message.replace(_CUT, without)
+    return replace(finding, message=text, broker_override=Broker.NEVER)
+
+
 def _earlier_place(table: BatchTable) -> int | None:
     """Return the byte of an earlier batch that is the same as the last one; None without one."""
     last = len(table) - 1
@@ -388,10 +399,10 @@ def _damage_finding(region: _Region, *, active: bool, clean: bool, whole: bool) 
         )
         size = f"({wording.count(region.records, 'record')}, {wording.size(region.bytes)})"
         if whole:
-            message += f"; recovery would also cut off {follow} in this segment {size}"
+            message += f"; {_CUT} {follow} in this segment {size}"
             message += "" if active else ", and delete all later segments"
         elif region.batches:
-            message += f"; recovery would also cut off at least {follow} in this segment {size}"
+            message += f"; {_CUT} at least {follow} in this segment {size}"
         else:
             message += "; the time was over before what follows was read"
     elif damage.reason in _TAIL_CODES:

@@ -71,9 +71,10 @@ class LogDirFacts:
 
     def around(self, directory: PartitionDirectory) -> Surroundings:
         """Return the facts about one partition."""
-        start = self.log_start(directory)
+        key, start = live_key(directory), self.log_start(directory)
+        flushed = root.offset(self.checkpoints, FileKind.RECOVERY_POINT_CHECKPOINT, key) or 0
         return surroundings.of(
-            self._shared, self.settings, directory, start, self._cleaned(directory)
+            self._shared, self.settings, directory, start, self._cleaned(directory), flushed
         )
 
     def cleaning(self, directory: PartitionDirectory) -> Cleaning:

@@ -17,6 +17,7 @@ from logtool.checks import (
     old_formats,
     producers,
 )
+from logtool.checks.batches import below_recovery_point
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, CompactionEvidence
 from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.report import Level, PartitionSummary, SegmentReport, SegmentTask
@@ -153,7 +154,10 @@ def _check(
     # AutoMQ's partitions were closed in order: that says nothing about the metadata log.
     clean = request.clean and not (partition.is_metadata_log and partition.flavour is AUTOMQ)
     for segment, report in zip(partition.segments, found_in, strict=True):
+        flushed = 0 if partition.is_metadata_log else _recovery_point_above(segment, request)
         for item in (*indexes.missing(segment, clean=clean), *report.findings):
+            if flushed and isinstance(item, Finding):
+                item = below_recovery_point(item, flushed)
             yield _in_segment(item, report)
         _count(facts, report, segment.log)
         reports.append(report)
@@ -408,6 +412,22 @@ def _count(facts: PartitionSummary, report: SegmentReport, log: File) -> None:
     facts.bytes += report.bytes
     if log.mtime_ns > facts.newest_log_mtime_ns:
         facts.newest_log_mtime_ns, facts.newest_log = log.mtime_ns, log
+
+
+def _recovery_point_above(segment: Segment, request: CheckRequest) -> int:
+    """Return the recovery point if no start reads the segment because of it, else 0.
+
+    After an unclean stop a broker reads the segments from the one with the recovery point on. At
+    every start it reads one without an offset index, or with an unsound index of transactions.
+    Source: ``LogLoader.recoverLog``, ``LogSegment.sanityCheck`` (Kafka 3.9 and 4.x).
+    """
+    around, end = request.around, segment.next_base_offset
+    kinds = segment.indexes
+    if around is None or end is None or FileKind.OFFSET_INDEX not in kinds:
+        return 0
+    if FileKind.TRANSACTION_INDEX in kinds or end > around.recovery_point:
+        return 0
+    return around.recovery_point
 
 
 def _in_segment(item: Item, report: SegmentReport) -> Item:

@@ -37,6 +37,8 @@ class Surroundings:
     """Last time at which the broker wrote an offset checkpoint; 0 if it is not known."""
     retention: LogRetention | None = None
     """None if the settings of the topic are not known."""
+    recovery_point: int = 0
+    """Offset in recovery-point-offset-checkpoint; 0 without a row."""
     recovery_points: EndWitness | None = None
     """The file recovery-point-offset-checkpoint; None without it."""
 
@@ -66,11 +68,12 @@ def of(
     directory: PartitionDirectory,
     log_start: int,
     cleaned: int | None,
+    recovery_point: int = 0,
 ) -> Surroundings:
     """Return the surroundings of a partition; those of its log dir are `shared`.
 
     `log_start` and `cleaned` are its rows in the checkpoints of the log start, or 0, and of the
-    cleaner, or None.
+    cleaner, or None; `recovery_point` is that in the checkpoint of recovery points, or 0.
     """
     return Surroundings(
         log_dir=shared.log_dir,
@@ -80,6 +83,7 @@ def of(
         rows_replaced=shared.rows_replaced,
         stopped_ns=shared.stopped_ns,
         retention=settings.retention(directory.topic),
+        recovery_point=recovery_point,
         recovery_points=shared.recovery_points,
     )
 
