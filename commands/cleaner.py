@@ -115,6 +115,12 @@ def cleaner(
     horizons and horizons_due count such batches. A record without a key is deleted by the first
     cleaning, whatever its age; --records counts them (without_key).
 
+    Old message formats:
+
+    The cleaner of Kafka 4.0 and later writes the batches of magic 0 and 1 of a partition that it
+    cleans with magic 2 (old_formats counts them). It rewrites all closed segments up to the first
+    uncleanable offset. Partitions that are not compacted keep their formats.
+
     Sizes:
 
     --sizes finds from the keys which records of the closed segments a cleaning leaves. The number

@@ -226,6 +226,9 @@ def _notes(item: PartitionCleaning) -> Iterator[str]:
     if found.source in ("row-below-log-start", "row-above-log-end"):
         why = str(found.source).removeprefix("row-").replace("-", " ", 1).replace("-", " ")
         yield f"the row {item.checkpoint} is {why}: all is dirty from {found.first_dirty_offset}"
+    if item.is_cleaned and item.old_formats:
+        old = text.count(item.old_formats, "batch", "batches")
+        yield f"Kafka 4.0 and later write what is left of {old} of magic 0 or 1 with magic 2"
     if item.without_key:
         yield f"{text.count(item.without_key, 'record')} without a key: the cleaning deletes them"
 

@@ -74,6 +74,8 @@ PARTITION: Final = Table("partition", "partition", (
     count("horizons", "batches with a delete horizon that the cleaning reads", null=_NOT_READ),
     count("horizons_due", "batches whose tombstones or transaction markers it deletes, because "
           "their delete horizon has passed", null=_NOT_READ),
+    count("old_formats", "batches of magic 0 and 1 that the cleaning reads; Kafka 4.0 and later "
+          "write what is left of them with magic 2", null=_NOT_READ),
     count("without_key", "records without a key, which it deletes",
           null="no records were read: --records was not given, or the log is not cleaned"),
     Column("sizes", Kind.OBJECT, "the records and bytes that the cleaning leaves", of=_SIZES,

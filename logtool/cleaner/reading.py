@@ -13,7 +13,7 @@ cleaned later.
 
 The first cleaning that sees a tombstone or an end-transaction marker as the last of its key or its
 transaction gives its batch a delete horizon, ``delete.retention.ms`` later; a cleaning after that
-time deletes it.
+time deletes it. The cleaner of Kafka 4.0 and later writes batches of magic 0 and 1 with magic 2.
 
 Source: ``LogCleaner.cleanLog``, ``Cleaner.buildOffsetMap``, ``cleanInto``, ``shouldRetainRecord``,
 ``ByteBufferLogInputStream.nextBatchSize``, ``MemoryRecords.filterTo``, ``DefaultRecord.readFrom``,
@@ -63,6 +63,8 @@ class CleaningContents:
     """Batches with a delete horizon."""
     due: int = 0
     """Batches whose delete horizon has passed."""
+    old_formats: int = 0
+    """Batches of magic 0 and 1; Kafka 4.0 and later write what is left of them with magic 2."""
     without_key: int | None = None
     """Records without a key; None if records were not read."""
     fault: CleaningFault | None = None
@@ -151,6 +153,7 @@ def _decode(path: Path, chunk: Chunk, found: CleaningContents, *, is_damage: boo
 
 def _count(table: BatchTable, found: CleaningContents, now_ms: int) -> None:
     marked = table.has_delete_horizon
+    found.old_formats += int((table.magic < MAGIC).sum())
     found.horizons += int(marked.sum())
     found.due += int((marked & (table.base_timestamp <= now_ms)).sum())
 

@@ -130,6 +130,11 @@ class PartitionCleaning:
         return self.contents.due if self.contents else None
 
     @property
+    def old_formats(self) -> int | None:
+        """Return how many batches of magic 0 and 1 are read; None if the log was not read."""
+        return self.contents.old_formats if self.contents else None
+
+    @property
     def without_key(self) -> int | None:
         """Return how many records have no key; None if no records were read."""
         return self.contents.without_key if self.contents else None

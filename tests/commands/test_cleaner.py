@@ -342,3 +342,26 @@ def test_records_without_a_key_are_counted(run, small):
 )  # fmt: skip
 def test_a_wrong_option_is_a_usage_error(run, small, words):
     assert run("cleaner", *words, small).status == 2
+
+
+@pytest.mark.parametrize("name", ["2.8.2/magic-0", "2.8.2/magic-1"])
+def test_batches_of_old_formats_that_a_cleaning_rewrites_are_counted(run, scenario, name):
+    options = ("--with", "cleanup.policy=compact", "--with", "min.cleanable.dirty.ratio=0")
+    home = scenario(name) / "old-compacted-0"
+    (one,) = ndjson(run, *options, home).of_type("partition")
+    closed = sorted(home.glob("*.log"))[:-1]
+    wanted = sum(int((batches(log).magic < 2).sum()) for log in closed)
+    assert one["is_cleaned"] == bool(closed)
+    assert one["old_formats"] == (wanted if closed else None)
+    assert wanted
+
+
+def test_the_cleaner_can_be_assumed_to_be_on(run, small, tmp_path):
+    set_row(small, KEYS, None)
+    config = tmp_path / "server.properties"
+    config.write_text("log.cleaner.enable=false\n")
+    off = by_name(run, "--broker-config", config, small)
+    assert {one["obstacle"] for one in off.values()} == {"cleaner-disabled"}
+    with_it = "--broker-config", config, "--with", "log.cleaner.enable=true"
+    assert by_name(run, *with_it, small)[KEYS]["is_cleaned"]
+    assert run("cleaner", "--with", "log.cleaner.enable=yes", small).status == 2

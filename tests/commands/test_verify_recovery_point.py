@@ -9,7 +9,7 @@ PARTITION = "small-segments-0"
 
 
 def damaged(run, home):
-    """Return the reaction of a broker to the damage, and the number of records that a start loses."""
+    """Return the reaction of a broker to the damage, and the records that a start loses."""
     (found,) = [
         one for one in run("verify", "-f", "ndjson", home).of_type("finding")
         if one["code"].startswith("batch/") and one["severity"] == "error"
