@@ -385,10 +385,14 @@ class Running:
 
     def pace(self) -> "Pace":
         """Return the limits of rate and time from now on; UsageError for a wrong rate or time."""
+        from logtool.disk.files import LogFile
+        from logtool.running.budget import stretch_at
         from logtool.running.workers import Pace
 
+        rate = parsing.parse_size("--max-rate", self.max_rate) if self.max_rate else None
+        LogFile.stretch = stretch_at(rate, self.threads if rate else 1)
         return Pace.starting_now(
-            parsing.parse_size("--max-rate", self.max_rate) if self.max_rate else None,
+            rate,
             parsing.parse_duration("--max-duration", self.max_duration)
             if self.max_duration
             else None,

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar, cast
 
 from logtool.errors import UnreadableError
 
@@ -284,6 +284,9 @@ class LogFile:
     `listed`: a URL then costs no request to open, and is taken to be that long.
     """
 
+    stretch: ClassVar[int | None] = None
+    """Bytes of a log that a pass reads at most before it asks its pace; None without a rate."""
+
     def __new__(cls, path: Path, listed: int | None = None) -> "LogFile":
         """Return an object of the class that reads this type of path."""
         return super().__new__(_RemoteFile if is_remote(path) else cls)
@@ -292,7 +295,9 @@ class LogFile:
         self.path = path
         self._fd, self.size = _open(path)
         if self.size > _READ_AT_ONCE:
-            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+            # Where a rate is kept, the system must not read ahead either.
+            ahead = os.POSIX_FADV_RANDOM if self.stretch else os.POSIX_FADV_SEQUENTIAL
+            os.posix_fadvise(self._fd, 0, 0, ahead)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; return the bytes that the file still had."""
@@ -315,7 +320,7 @@ class LogFile:
 
     def map_range(self, position: int, size: int) -> "MappedRange | None":
         """Return a mapping of up to `size` bytes, as there is room; None if a copy is better."""
-        if size < _LEAST_MAPPED:
+        if size < _LEAST_MAPPED or self.stretch:
             return None
         from logtool.disk.mapped import MappedRange  # few commands read large logs
 

@@ -25,7 +25,7 @@ class Source(Protocol):
     """The bytes of a log; `logtool.disk.files.LogFile` is one.
 
     One that has `map_range` can be read without being copied; see
-    `logtool.disk.mapped.MappedRange`.
+    `logtool.disk.mapped.MappedRange`. One with a `stretch` gives no longer chunks than that.
     """
 
     size: int

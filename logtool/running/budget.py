@@ -5,6 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from logtool.disk.files import MOST_MAPPED
 from logtool.lazy_dataclass import dataclass
 from logtool.running.workers import Pace
 
@@ -14,6 +15,20 @@ if TYPE_CHECKING:
 
 WORTH_A_POOL = 64 * 1024 * 1024
 """Bytes of log from which on several threads are quicker than one that need not start them."""
+_LEAST_AHEAD = 1024 * 1024
+"""Bytes that all threads together may read before the pace is asked, at any rate."""
+
+
+def stretch_at(bytes_per_second: float | None, threads: int) -> int | None:
+    """Return the value of `LogFile.stretch` for a rate; None if logs may be mapped.
+
+    All threads together read no more ahead of the pace than the rate allows in half a second: a
+    batch in which a stretch ends is read whole.
+    """
+    if bytes_per_second is None:
+        return None
+    share = int(max(bytes_per_second, _LEAST_AHEAD) / 2 / max(threads, 1))
+    return None if share >= MOST_MAPPED else max(share, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,11 @@ class Scanner:
         self._order = BatchOrder(base_offset, self._last_offset)
         # Only kernels read what is mapped; who inspects batches wants Kafka's headers.
         maps = not payload and not (inspect and self._form.reserves)
-        self._window = Window(source, end, BUFFER_SIZE, maps=maps)
-        self._search = self._form.search(self._window, SEARCH_BUDGET, BUFFER_SIZE)
+        stretch = getattr(source, "stretch", None)
+        at_once = min(stretch or BUFFER_SIZE, BUFFER_SIZE)
+        self._longest_chunk = at_once // 2 if stretch else _LONGEST_CHUNK
+        self._window = Window(source, end, at_once, maps=maps)
+        self._search = self._form.search(self._window, SEARCH_BUDGET, at_once)
         self._rows = self._fresh_rows()
         self._count = 0
         self._control_errors: list[tuple[int, FormatError]] = []
@@ -242,7 +245,7 @@ class Scanner:
     def _is_long(self) -> bool:
         """Return whether a chunk without payload is long enough."""
         begin, end = self._rows[0, 0], self._rows[0, self._count - 1]
-        return bool(end - begin >= _LONGEST_CHUNK)
+        return bool(end - begin >= self._longest_chunk)
 
     def _judge(self, first: int) -> None:
         """Note whether the batches from row `first` on are plain, if those before them are."""
