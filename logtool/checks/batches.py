@@ -1,9 +1,9 @@
 """Rules for the batches of one ``.log``: framing and CRC (from the scan), and every header."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import astuple, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -84,11 +84,27 @@ class BatchRules:
         """True if something unsound came since the last batch with offsets of its own."""
 
     def begin_behind(self, part: SegmentReport) -> None:
-        """Take a part of the segment for judged, in which nothing was out of the ordinary."""
+        """Take a part of the segment for judged; `take_damage` takes what `damage_so_far` gave."""
         self.first_offset, self.last_offset = part.first_offset, part.last_offset
         self.leader_epoch = max((epoch for epoch, _, _ in part.epochs), default=-1)
         self.gaps = replace(part.gaps)
         self.with_holes, self.horizons = part.with_holes, part.horizons
+
+    def damage_so_far(self) -> dict[str, Any]:
+        """Return the damage that was judged so far as JSON, for `take_damage`."""
+        return {
+            "regions": [[*astuple(one.damage), *astuple(one)[1:]] for one in self._regions],
+            "foreign": self._foreign,
+            "behind_damage": self._behind_damage,
+        }
+
+    def take_damage(self, value: dict[str, Any]) -> None:
+        """Take the damage of the part that was judged, as `damage_so_far` has it."""
+        self._regions = [
+            _Region(Damage(at, size, DamageReason(reason), *facts[:3]), *facts[3:])
+            for at, size, reason, *facts in value["regions"]
+        ]
+        self._foreign, self._behind_damage = value["foreign"], value["behind_damage"]
 
     def judge(self, chunk: Chunk) -> Iterator[Finding]:
         """Take one chunk and yield the findings of its batches.
@@ -118,17 +134,21 @@ class BatchRules:
             yield _at(table, "batch/control-record", error.reason, row, row)
 
     def judge_damage(self, *, active: bool, clean: bool, whole: bool = True) -> Iterator[Finding]:
-        """Yield each damage with the data behind it in this segment; called once, at the end.
+        """Yield each damage so far with the data behind it in this segment.
 
         The segment was not read to its end if it is not `whole`.
         """
-        for behind, region in pairwise(reversed(self._regions)):
-            if region.before_offset is None:
-                region.before_offset = behind.before_offset
-            region.batches += behind.batches
-            region.records += behind.records
-            region.bytes += behind.bytes
-        for region in self._regions:
+        regions = self._regions[-1:]
+        for region in reversed(self._regions[:-1]):
+            behind, first = regions[-1], region.before_offset
+            regions.append(replace(
+                region,
+                before_offset=behind.before_offset if first is None else first,
+                batches=region.batches + behind.batches,
+                records=region.records + behind.records,
+                bytes=region.bytes + behind.bytes,
+            ))  # fmt: skip
+        for region in reversed(regions):
             yield _damage_finding(region, active=active, clean=clean, whole=whole)
 
     @property

@@ -49,31 +49,32 @@ class LogPass:
         return lambda chunk: list(check_records(chunk, self._task.limit))
 
     def begin_behind(self, part: SegmentReport) -> None:
-        """Take a part of the log for read, in which nothing was out of the ordinary."""
+        """Take a part of the log for read: its totals, and the findings of its batches."""
         report, self._part = self._report, part
+        self.findings = [one for one in part.findings if isinstance(one, Finding)]
         self.rules.begin_behind(part)
         report.batches, report.records = part.batches, part.records
         report.end_position, report.largest_batch = part.end_position, part.largest_batch
         report.epochs, report.old_formats = list(part.epochs), part.old_formats
         self._rows = [part.producer_rows]
 
-    def so_far(self) -> SegmentReport | None:
-        """Return the report of what was fed so far, once; None if that is not ordinary."""
-        report = self._report
-        if self.findings or self.timestamps.has_odd or self.rules.damaged:
-            return None
+    def so_far(self) -> SegmentReport:
+        """Return the report of what was fed so far, once, with the findings of the batches."""
+        report, found = self._report, [*self.findings]
         self.finish()
+        report.findings = [*found]
         report.producer_rows = producer_state.significant(report.producer_rows, self._task.cuts)
         return report
 
     def partial(self) -> SegmentReport:
-        """Return the findings and totals so far, once, for a log that was not read to its end."""
+        """Return the findings and totals so far, for a log that was not read to its end."""
         report, segment = self._report, self._task.segment
         path, before = segment.log.path, self._part or SegmentReport(segment.base_offset)
         damage = self.rules.judge_damage(
             active=segment.is_active, clean=self._task.clean, whole=False
         )
-        found = (replace(one, path=path) for one in (*self.findings, *damage))
+        odd = self.timestamps.finish(path)
+        found = (replace(one, path=path) for one in (*self.findings, *odd, *damage))
         return SegmentReport(
             segment.base_offset,
             findings=[with_next(one, path) for one in found],

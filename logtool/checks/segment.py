@@ -187,7 +187,9 @@ def _read_log(
                 at = log_pass.leave(log, at, chunk, on_bytes)
             except OutOfTimeError as error:
                 if task.keeps_part and not more:
-                    error.part = read_so_far(task, log_pass, indexes.offset, indexes.time)
+                    error.part = read_so_far(
+                        task, log_pass, chunk.end_position, indexes.offset, indexes.time
+                    )
                 raise
         segment.hold_to_store()
         size = log.size_now()

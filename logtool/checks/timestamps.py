@@ -16,7 +16,9 @@ setting is not checked. Source: ``LogValidator.validateTimestamp``, ``ServerLogC
 """
 
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +77,14 @@ class TimestampRules:
         self._ahead_ms = ahead_ms
         self._ordinary = ordinary(mtime_ns, ahead_ms)
         self._odd: dict[str, _Odd] = {}
+
+    def odd_so_far(self) -> dict[str, Any]:
+        """Return the odd timestamps so far as JSON, for `take_odd`."""
+        return {name: astuple(odd) for name, odd in self._odd.items()}
+
+    def take_odd(self, value: dict[str, Any]) -> None:
+        """Take the odd timestamps of the batches before, as `odd_so_far` has them."""
+        self._odd = {name: _Odd(*map(int, odd)) for name, odd in value.items()}
 
     @property
     def has_odd(self) -> bool:

@@ -8,6 +8,7 @@ a compressed wrapper of magic 0 or 1, whose own offset is the last (``LogSegment
 they left batches that compaction had emptied out of the time index (``MemoryRecords.filterTo``).
 """
 
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -72,20 +73,29 @@ class OffsetIndexJoin:
         """Take the log up to an offset for read, its highest until there: no entry points to it."""
         self._highest = last_offset
 
-    def found_for(self, entry: int) -> tuple[int, ...]:
-        """Return the columns that were filled for an entry, for `accept`; zeros without one, -1."""
-        return tuple(self.columns[1:, entry].tolist()) if entry >= 0 else (0,) * (ENTRY_ROWS - 1)
+    def odd_before(self, count: int) -> list[list[int]]:
+        """Return what was found for those of the first entries that are not right, for `accept`.
 
-    def accept(self, count: int, last: tuple[int, ...]) -> None:
-        """Take the first entries for right, where the index `is_sorted`.
+        With them come the entries that end their appends, and the last one that points to a batch:
+        its append may go on. The join has come to its verdicts.
+        """
+        there = np.flatnonzero(self.batch_base[:count] != ABSENT)
+        odd = np.flatnonzero(self.verdicts[:count])
+        behind = there.searchsorted(odd, "right")
+        rows = np.unique(np.concatenate((odd, there[behind[behind < len(there)]], there[-1:])))
+        found = np.column_stack((rows, self._in_damage[rows], self.columns[1:, rows].T))
+        return [*map(list, found.tolist())]
 
-        `last` is what an earlier join found for the last of them.
+    def accept(self, count: int, odd: Iterable[Sequence[int]]) -> None:
+        """Take the first entries for right, where the index `is_sorted`, but for those of `odd`.
+
+        `odd` is what `odd_before` of an earlier join returned.
         """
         for found in (self.batch_base, self.batch_last, self._first):
             found[:count] = self._offsets[:count]
         self._before[:count] = self._offsets[:count] - 1
-        if count:
-            self.columns[1:, count - 1] = last
+        for row, in_damage, *columns in odd:
+            self._in_damage[row], self.columns[1:, row] = in_damage, columns
 
     def first_at(self, position: int) -> int:
         """Return the first entry, by position, that does not point before `position`."""
@@ -191,16 +201,24 @@ class TimeIndexJoin:
         """Return whether no offset is below the one before it."""
         return self._order is None
 
-    def begin_behind(self, last_offset: int, max_timestamp: int) -> None:
+    def begin_behind(self, last_offset: int, max_timestamp: int, *, damaged: bool = False) -> None:
         """Take the log up to an offset for read, its highest; the largest timestamp is in ms."""
         self._highest, self.max_timestamp = last_offset, max_timestamp
+        self._damaged = damaged
 
-    def accept(self, count: int) -> None:
-        """Take the first entries for right, where the index `is_sorted`."""
+    def odd_before(self, count: int) -> list[list[int]]:
+        """Return what was found for those of the first entries that are not right, for `accept`."""
+        rows = np.flatnonzero(self.verdicts[:count])
+        return [*map(list, np.column_stack((rows, self.columns[1:, rows].T)).tolist())]
+
+    def accept(self, count: int, odd: Iterable[Sequence[int]]) -> None:
+        """Take the first entries for right, where the index `is_sorted`, but for those of `odd`."""
         for found in (self.batch_base, self.batch_last):
             found[:count] = self._offsets[:count]
         for found in (self.batch_timestamp, self._before):
             found[:count] = self._timestamps[:count]
+        for row, *columns in odd:
+            self.columns[1:, row] = columns
 
     def first_behind(self, offset: int) -> int:
         """Return the first entry, by offset, that is behind `offset`."""

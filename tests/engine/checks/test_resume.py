@@ -1,6 +1,7 @@
 """Runs with --resume go on inside a segment, and find what one run finds."""
 
 import json
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from bench.generate import Spec, generate
 from damage import copied, cut, damage_file, flip, zero
 from verification import BytesLeft, Outcome, logs, verify
 
-from logtool.checks import schedule, segment_ranges
+from logtool.checks import schedule, segment_part, segment_ranges
 from logtool.checks.report import Level
 from logtool.disk.files import LogFile
 from logtool.errors import UsageError
@@ -59,7 +60,7 @@ def run(home: Path, memory: Path, left: int | None, level: Level = Level.BATCHES
 def position(memory: Path) -> int | None:
     """Return the byte at which the next run goes on; None for the start."""
     parts = list(json.loads(memory.read_text()).get("parts", {}).values())
-    return parts[0][3]["end_position"] if parts else None
+    return parts[0][3]["position"] if parts else None
 
 
 @pytest.mark.parametrize("level", [Level.BATCHES, Level.RECORDS])
@@ -121,9 +122,64 @@ def test_damage_is_found_by_the_run_that_goes_on_as_by_one_run(generated, tmp_pa
     assert found
 
 
-def test_a_run_goes_on_in_front_of_damage_and_names_a_log_that_it_cannot_finish(
-    generated, tmp_path
-):
+@pytest.mark.parametrize("level", [Level.BATCHES, Level.RECORDS])
+@pytest.mark.parametrize(("kind", "damage"), DAMAGE.values(), ids=DAMAGE)
+def test_runs_that_are_too_short_get_through_damage(generated, tmp_path, kind, damage, level):
+    home, memory = copied(generated, tmp_path / "t-0"), tmp_path / "memory.json"
+    for at in (101, 33, 30):
+        damage_file(next(home.glob(f"*.{kind}")), damage, at)
+    whole, seen, places = verify(home, level=level), set(), []
+    while True:
+        outcome = run(home, memory, 40 * BATCH, level)
+        if outcome.summary.segments:
+            break
+        # What was found so far is found again by each run.
+        assert seen <= places_of(outcome.findings) <= places_of(whole.findings)
+        seen = places_of(outcome.findings)
+        places.append(position(memory))
+    assert places == sorted({*places})
+    assert outcome.findings == whole.findings
+    assert outcome.summary.batches == whole.summary.batches
+
+
+@pytest.mark.parametrize(("kind", "damage"), DAMAGE.values(), ids=DAMAGE)
+def test_findings_do_not_depend_on_where_a_run_goes_on(generated, tmp_path, kind, damage):
+    home = copied(generated, tmp_path / "t-0")
+    for at in (101, 33, 30):
+        damage_file(next(home.glob(f"*.{kind}")), damage, at)
+        whole = verify(home, level=Level.BATCHES)
+        for left in range(24, 120, 8):
+            memory = tmp_path / f"{at}-{left}.json"
+            run(home, memory, left * BATCH)
+            assert run(home, memory, None).findings == whole.findings
+
+
+def test_odd_timestamps_of_an_earlier_run_are_counted(generated, tmp_path):
+    home, memory = copied(generated, tmp_path / "t-0"), tmp_path / "memory.json"
+    os.utime(logs(home)[0], (1_300_000_000, 1_300_000_000))
+    whole = verify(home, level=Level.BATCHES)
+    first = run(home, memory, 100 * BATCH)
+    assert places_of(first.findings) == places_of(whole.findings)
+    assert [one.code for one in whole.findings] == ["batch/timestamp-future"]
+    assert run(home, memory, None).findings == whole.findings
+
+
+@pytest.mark.parametrize("odd", ["findings", "damage", "odd_timestamps", "odd_offsets"])
+def test_a_part_of_another_form_is_begun_again(generated, tmp_path, odd):
+    home, memory = copied(generated, tmp_path / "t-0"), tmp_path / "memory.json"
+    damage_file(logs(home)[0], flip, 30 * BATCH + 700)
+    run(home, memory, 100 * BATCH)
+    content = json.loads(memory.read_text())
+    part = next(iter(content["parts"].values()))[3]
+    part[odd] = {"regions": [[1]], "future": [1]} if isinstance(part[odd], dict) else [[1, 2]]
+    memory.write_text(json.dumps(content))
+    outcome = run(home, memory, None)
+    assert outcome.summary.batches == BATCHES - 1
+    assert outcome.findings == verify(home, level=Level.BATCHES).findings
+
+
+def test_too_many_findings_are_not_kept_and_the_log_is_named(generated, tmp_path, monkeypatch):
+    monkeypatch.setattr(segment_part, "_MOST_ODD", 0)
     home, memory = copied(generated, tmp_path / "t-0"), tmp_path / "memory.json"
     damage_file(logs(home)[0], flip, 30 * BATCH + 700)
     places = []
