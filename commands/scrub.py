@@ -23,7 +23,7 @@ class ScrubDirs(options.AnyLocalInputs):
         list[str] | None,
         typer.Argument(
             metavar="DIR...",
-            help="Log dirs or partition dirs of one broker. Default: the log dirs in "
+            help="Log dirs or partition dirs, also of several brokers. Default: the log dirs in "
             "--broker-config, otherwise the current directory.",
             show_default=False,
         ),
@@ -109,8 +109,12 @@ def scrub(
     changed, segments that would be older than the cycle at the next run, and then the oldest. The
     first and the third kind are always due. Of new ones and of the oldest, a run takes one share
     each: all bytes, times the time since the last complete run (at first one day), divided by the
-    cycle. What a time limit leaves stays due. An active segment is due by its age, and is new once
-    it is closed. If the cleaner writes a segment again, the segment has changed.
+    cycle. What a time limit leaves stays due. A segment inside which time ran out takes nothing of
+    the share, and comes after the others. An active segment is due by its age, and is new once it
+    is closed. If the cleaner writes a segment again, the segment has changed.
+
+    With --cycle 1d, a nightly run takes everything, as far as its limits allow: the shortest way to
+    a first check of every segment.
 
     Findings that are open:
 

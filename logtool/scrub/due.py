@@ -30,6 +30,7 @@ class KnownSegment:
     """Level of that check."""
     findings: int
     begun_ms: int | None
+    """Start of the last run whose time ran out in it; None if it was checked since."""
 
     @property
     def since_ms(self) -> int:
@@ -80,14 +81,17 @@ class Pacing:
 def choose(segments: Sequence[KnownSegment], pacing: Pacing) -> list[KnownSegment]:
     """Return the segments that are due, in the order of their turns.
 
-    Segments that a run which was cut short has checked count for the share. A segment for which the
-    whole time of a run was too short comes after all others.
+    Segments that a run which was cut short has checked count for the share. A segment in which time
+    ran out stays due, and takes nothing of the share. It comes after all others but those that were
+    checked since then, so that each has its turn.
     """
     share = pacing.share(_size(segments))
     done = [one for one in segments if pacing.is_done(one)]
     done_new = [one for one in done if pacing.is_new(one)]
-    bad = [one for one in segments if one.findings]
-    rest = [one for one in segments if not one.findings]
+    begun = [one for one in segments if one.begun_ms]
+    others = [one for one in segments if not one.begun_ms]
+    bad = [one for one in others if one.findings]
+    rest = [one for one in others if not one.findings]
     overdue = sorted((one for one in rest if pacing.is_overdue(one)), key=_age)
     rest = [one for one in rest if not pacing.is_overdue(one)]
     never = (one for one in rest if one.checked_ms is None and pacing.is_new(one))
@@ -96,7 +100,10 @@ def choose(segments: Sequence[KnownSegment], pacing: Pacing) -> list[KnownSegmen
     oldest = sorted((one for one in rest if one.path not in taken), key=_age)
     left = share - _size(overdue) - (_size(done) - _size(done_new))
     chosen = [*sorted(bad, key=_age), *new, *overdue, *_until(oldest, left)]
-    return sorted(chosen, key=lambda one: one.begun_ms or 0)
+    first_begun = min((one.begun_ms or 0 for one in begun), default=0)
+    before = [one for one in chosen if (one.checked_ms or 0) <= first_begun or not begun]
+    after = [one for one in chosen if one not in before]
+    return [*before, *sorted(begun, key=lambda one: one.begun_ms or 0), *after]
 
 
 def _size(segments: Iterable[KnownSegment]) -> int:

@@ -9,9 +9,10 @@ not read; what is said of the partition then claims nothing from it.
 import json
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import field, replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from logtool import __version__
@@ -109,15 +110,15 @@ class TurnsOfRun(Memory):
 
     Partitions without a segment that is due come first, because only their small files are read.
     Then each partition has the turn of its first segment, so that reports come in the order in
-    which they are made, and a kill costs little. A segment for which the time of an earlier run was
-    too short has its own turn, after all others.
+    which they are made, and a kill costs little. A segment in which the time of an earlier run ran
+    out has its own turn.
     """
 
     segments: SegmentsOfRun | None = None
     homes: Mapping[bytes, int] = field(default_factory=dict)
     """The turn of each partition dir with segments that are due."""
     begun_before: Set[bytes] = frozenset()
-    """Paths of the segments that are due for which the time of an earlier run was too short."""
+    """Paths of the segments that are due in which the time of an earlier run ran out."""
 
     def age_key(self, log: File) -> float:
         """Return the turn of a log; infinite for a log that is not due in a partition with some."""
@@ -128,11 +129,26 @@ class TurnsOfRun(Memory):
         turn = self.homes.get(home_of(path), -1)
         return turn if turn < 0 or path in due else inf
 
+    def in_turn(self, paths: Iterable[Path]) -> list[Path]:
+        """Return paths in the order of the first segments below each that are due.
+
+        A path with segments in which time ran out has the turn of the first of these: so they do
+        not keep the other paths from theirs.
+        """
+        due = self.segments.due if self.segments else {}
+        turns: dict[Path, int] = {}
+        for path in paths:
+            start = os.fsencode(path).rstrip(b"/") + b"/"
+            below = [one for one in due if one.startswith(start)]
+            begun = [one for one in below if one in self.begun_before]
+            turns[path] = min((due[one] for one in begun or below), default=-1)
+        return sorted(turns, key=lambda path: turns[path])
+
     def remember(self, log: File) -> None:
         """Do nothing: `SegmentsOfRun` notes what was checked, with its report."""
 
     def give_up(self, log: File) -> None:
-        """Note that the whole time of this run was too short for the log."""
+        """Note that the time of this run ran out in the log."""
         if self.segments:
             self.segments.state.give_up(os.fsencode(log.path), self.segments.now_ms)
 
@@ -148,8 +164,9 @@ class TurnsOfRun(Memory):
         return part if isinstance(part, dict) else None
 
     def keep(self, log: File, basis: list[Any], part: dict[str, Any]) -> None:
-        """Note the part that was read of the log until time ran out."""
+        """Note the part that was read of the log until time ran out: others come before it now."""
         if self.segments:
+            self.give_up(log)
             content = zlib.compress(json.dumps(part).encode("ascii"), 1)
             self.segments.state.keep_part(os.fsencode(log.path), _basis_of(log, basis), content)
 

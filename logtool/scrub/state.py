@@ -229,7 +229,7 @@ class ScrubState:
             self.execute("INSERT INTO report VALUES (?, ?, ?, ?)", values)
 
     def give_up(self, path: bytes, now_ms: int) -> None:
-        """Note that the whole time of this run was too short for a segment."""
+        """Note that the time of this run ran out in a segment."""
         self.execute("UPDATE segment SET begun_ms = ? WHERE path = ?", (now_ms, path))
 
     def keep_part(self, path: bytes, basis: str, content: bytes) -> None:

@@ -19,7 +19,7 @@ segment  a row for each ``.log`` that the last run listed
   level          level of that check
   whole          1 if these files are still those of that check
   findings       findings of that check at or above warning
-  begun_ms       start of the last run whose whole time was too short for the segment
+  begun_ms       start of the last run whose time ran out in the segment
 report   the report of the last check of a segment, for the judgements across segments
   path           that of the segment
   asked          release and options of the check

@@ -85,3 +85,18 @@ def test_a_segment_that_needs_more_than_a_run_comes_last() -> None:
 def test_after_a_long_pause_everything_is_due() -> None:
     rows = [segment(f"s{number}", checked=40) for number in range(9)]
     assert len(turns(*rows, last=40)) == 9
+
+
+def test_a_segment_in_which_time_ran_out_takes_nothing_of_the_share() -> None:
+    large = segment("large", size=600, checked=None, first_seen=99, begun=99)
+    rows = [segment(f"s{number:02}", checked=None, first_seen=99) for number in range(60)]
+    due = [f"s{number:02}" for number in range(8)]
+    assert turns(large, *rows, last=None, begun=99) == [*due, "large"]
+
+
+def test_segments_that_were_checked_since_time_ran_out_in_another_come_behind_it() -> None:
+    rows = [
+        segment("begun", checked=None, begun=98), segment("since", checked=99, findings=1),
+        segment("before", checked=97, findings=1), segment("never", checked=None, findings=1),
+    ]  # fmt: skip
+    assert turns(*rows) == ["never", "before", "begun", "since"]

@@ -1,15 +1,18 @@
 """Segments for which the time of a night is too short: the next night goes on inside them."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scrubbing import World, make_world, stored_findings, watch
+from scrubbing import FIRST_NIGHT, World, make_world, stored_findings, watch
 from verification import BytesLeft
 
 from logtool.disk.files import LogFile
 from logtool.log.walk import scanner
+from logtool.scrub.run import ScrubOptions, ScrubRun
 from logtool.scrub.state import open_for_run
+from logtool.times import DAY_MS
 from logtool.verify import Budget
 
 RECORD = 700
@@ -97,8 +100,28 @@ def test_damage_in_a_large_segment_is_found_by_the_night_that_gets_there(
     assert {"batch/crc"} in codes
     found = [(one.finding.code, one.state) for one in stored_findings(world)]
     assert found == [("batch/crc", "open")]
-    never = {path for path, when in world.checked().items() if when is None}
-    assert never <= {large_log(world)}
+    assert None not in world.checked().values()
+
+
+def test_a_large_segment_keeps_no_other_log_dir_from_its_turn(world: World, tmp_path: Path) -> None:
+    world.roll(0)
+    damage(large_log(world), 100)
+    (tmp_path / "other").mkdir()
+    other = make_world(tmp_path / "other", 2, 2, 200)
+    paths = [world.home, other.home]
+    checked: list[list[Path]] = []
+    for night in range(7):
+        with open_for_run(world.state) as opened:
+            options = ScrubOptions(FIRST_NIGHT + night * DAY_MS, DAY_MS)
+            job = ScrubRun(paths, opened, options, budget=Budget(pace=BytesLeft(A_NIGHT)))
+            list(job)
+            checked.append([Path(os.fsdecode(path)) for path in job.segments.fresh])
+            assert not job.too_large
+    large, others = large_log(world), set(other.home.glob("*/*.log"))
+    turns = [night for night, logs in enumerate(checked) if large in logs]
+    assert turns
+    for path in others:
+        assert len([night for night, logs in enumerate(checked) if path in logs]) >= 3
 
 
 def test_a_segment_that_was_replaced_begins_again(world: World) -> None:
