@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ _DAY_MS = 86_400_000
 _MOST_PARTITIONS = 10_000
 """Numbers that --partition may name."""
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATIONS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LIMITS = ("nofile", "max_map_count", "heap")
 
 
@@ -38,12 +38,12 @@ def parse_batch_memory(text: str) -> int:
 
 
 def parse_duration(option: str, text: str) -> float:
-    """Return seconds for ``90``, ``90s``, ``10m`` or ``2h``."""
+    """Return seconds for ``90``, ``90s``, ``500ms``, ``10m``, ``2h`` or ``1d``."""
     return _parse_scaled(option, text, _DURATIONS, "a time such as 90s, 10m or 2h")
 
 
-def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) -> float:
-    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]+)?)([a-z]?)", text.strip().lower())
+def _parse_scaled(option: str, text: str, units: Mapping[str, float], expected: str) -> float:
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]+)?)([a-z]{0,2})", text.strip().lower())
     if not match or match.group(2) not in units or float(match.group(1)) <= 0:
         raise UsageError(f"{option} {text}: expected {expected}")
     return float(match.group(1)) * units[match.group(2)]

@@ -43,17 +43,17 @@ class SegmentPart:
     position: int
     """Byte behind the part."""
     damage: dict[str, Any]
-    """The damage in the part, as `BatchRules.damage_so_far` has it."""
+    """The damage in the part, from `BatchRules.damage_so_far`."""
     odd_timestamps: dict[str, Any]
-    """As `TimestampRules.odd_so_far` has them."""
+    """The odd timestamps in the part, from `TimestampRules.odd_so_far`."""
     offset_entries: int
     """Number of entries of the offset index that point into the part."""
     odd_offsets: Sequence[Sequence[int]]
-    """As `OffsetIndexJoin.odd_before` has them."""
+    """Entries that are not right, from `OffsetIndexJoin.odd_before`."""
     time_entries: int
     """Number of entries of the time index with offsets in the part."""
     odd_times: Sequence[Sequence[int]]
-    """As `TimeIndexJoin.odd_before` has them."""
+    """Entries that are not right, from `TimeIndexJoin.odd_before`."""
     last_batch_position: int
     max_timestamp: int
     """Largest timestamp of the batches, ms."""

@@ -74,7 +74,7 @@ class OffsetIndexJoin:
         self._highest = last_offset
 
     def odd_before(self, count: int) -> list[list[int]]:
-        """Return what was found for those of the first entries that are not right, for `accept`.
+        """Return the columns of those of the first entries that are not right, for `accept`.
 
         With them come the entries that end their appends, and the last one that points to a batch:
         its append may go on. The join has come to its verdicts.
@@ -207,7 +207,7 @@ class TimeIndexJoin:
         self._damaged = damaged
 
     def odd_before(self, count: int) -> list[list[int]]:
-        """Return what was found for those of the first entries that are not right, for `accept`."""
+        """Return the columns of those of the first entries that are not right, for `accept`."""
         rows = np.flatnonzero(self.verdicts[:count])
         return [*map(list, np.column_stack((rows, self.columns[1:, rows].T)).tolist())]
 

@@ -8,7 +8,9 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from readme import ROOT
 
+from logtool.commands.program import parsing
 from logtool.commands.views import metrics, scrub
+from logtool.errors import UsageError
 
 TEXT = (ROOT / "man" / "logtool-nightly.md").read_text()
 SERVICE, TIMER = re.findall(r"```ini\n(.*?)```", TEXT, re.DOTALL)
@@ -38,9 +40,15 @@ def test_each_command_has_options_that_there_are(run, words: list[str]) -> None:
 
 
 def test_the_guide_has_a_command_for_each_way_to_run_it() -> None:
-    assert len(commands()) == 4
+    assert len(commands()) == 5
     assert unit(TIMER)["Timer"]["Persistent"] == "yes"
     assert unit(SERVICE)["Service"]["SuccessExitStatus"] == "6"
+
+
+def test_each_run_of_the_guide_ends_with_status_1_for_errors_alone() -> None:
+    runs = [" ".join(one).replace("=", " ") for one in commands() if len(one) > 4]
+    assert len(runs) == 4
+    assert all("--fail-on error" in one for one in runs)
 
 
 def test_each_volume_of_the_job_is_mounted_and_the_log_dir_only_for_reading() -> None:
@@ -57,3 +65,14 @@ def test_the_guide_and_its_alerts_name_the_metrics_that_there_are() -> None:
     used = set(re.findall(r"logtool_[a-z_]+", rules))
     assert used < written
     assert set(re.findall(r"`(logtool_[a-z_]+)[`{]", TEXT)) == written
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1500ms", 1.5), ("3s", 3), ("2m", 120), ("1d", 86400)])
+def test_a_time_has_a_unit(text: str, seconds: float) -> None:
+    assert parsing.parse_duration("--max-duration", text) == seconds
+
+
+@pytest.mark.parametrize("text", ["1500mm", "sm", "0ms", "3 s s"])
+def test_no_other_text_is_a_time(text: str) -> None:
+    with pytest.raises(UsageError):
+        parsing.parse_duration("--max-duration", text)
