@@ -129,6 +129,14 @@ def groups(
     A coordinator reads a group only in the partition that the hash of its name and the number of
     partitions name. Records of the group in other partitions are a finding.
 
+    Lost records:
+
+    A partition has lost records if it is damaged, or ends below its high watermark, its recovery
+    point or a producer snapshot. The newest records of any group there may be among them: such
+    groups and offsets are marked, and may be older than they were. A group whose records are all
+    lost is not shown: for a --group without records, the command names the partition that its
+    coordinator reads.
+
     History:
 
     --history marks each commit that sets a partition back to a lower offset than the one that
@@ -147,7 +155,9 @@ def groups(
 
     For a share group, the command shows the start offset in each partition, from the partitions of
     __share_group_state in the same log dirs. The lag is the number of records from that offset on,
-    without records that were already processed.
+    without records that were already processed. Delivery goes on at the next offset: the records
+    between the two are acknowledged or archived, that is rejected, or delivered as often as the
+    group allows. --history also prints the last state of all records of which the log has it.
 
     Restoring offsets:
 
@@ -155,6 +165,11 @@ def groups(
     metadata with offsets: Kafka's tool cannot set it. It also names offsets that are outside of
     the log today: Kafka's tool sets them to the log end or the log start. Kafka runs the printed
     commands only for groups without members.
+
+    Comments precede the commands for groups that may have committed newer offsets, as records are
+    lost. The start offsets of a share group are left out; comments have the commands that set them
+    to the next offset, one by one, for a person to choose from: the states of the records from
+    there on are lost then.
 
     Removed offsets, which expired or were deleted, are left out, and a comment counts them.
     --restore-plan --removed prints only commands that commit the last offset of each such partition

@@ -39,7 +39,8 @@ from logtool.lazy_dataclass import dataclass
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 CLUSTER_METADATA = "__cluster_metadata"
 CONSUMER_OFFSETS = "__consumer_offsets"
-INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, "__transaction_state", "__share_group_state"})
+SHARE_GROUP_STATE = "__share_group_state"
+INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, "__transaction_state", SHARE_GROUP_STATE})
 TOPIC_MAX_SIZE = 249
 NAME_MAX_SIZE = 255
 

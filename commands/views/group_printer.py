@@ -17,8 +17,12 @@ from logtool.commands.views.group_tables import (
     SHARE,
 )
 from logtool.findings import Finding
+from logtool.groups.history import GroupEvent
 from logtool.groups.run import Groups, Item, OffsetsPartition
 from logtool.groups.state import DEAD, GroupState
+
+_MOST = 10
+"""Partitions that one line names."""
 
 
 class GroupPrinter(Printer[Item]):
@@ -50,7 +54,7 @@ class GroupPrinter(Printer[Item]):
             self._shares += len(item.shares)
             self._group(item)
         else:
-            self._events += 1
+            self._events += isinstance(item, GroupEvent)
             self._report.item(DOCUMENT.row(item))
 
     def _partition(self, item: OffsetsPartition) -> None:
@@ -85,6 +89,15 @@ class GroupPrinter(Printer[Item]):
             are, them = ("is", "it") if self._job.absent == 1 else ("are", "them")
             where = f"{count} {are} missing from these log dirs"
             yield f"{where}; groups stored in {them} are not shown", "warning"
+        if self._job.doubtful:
+            names = [f"{topic}-{number}" for topic, number in sorted(self._job.doubtful)]
+            have = "has" if len(names) == 1 else "have"
+            yield (
+                f"{text.some(names, _MOST)} {have} lost records: groups and start offsets that are "
+                "stored there may be missing, or older than they were",
+                "warning",
+            )
+        yield from ((one, "warning") for one in self._job.not_found)
         if not self._job.is_listed:
             missing = "groups in absent partitions of __consumer_offsets are not known"
             yield f"no file here lists the partitions that should exist: {missing}", "warning"

@@ -10,11 +10,13 @@ from logtool.commands.views.group_tables import RESTORE
 from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.groups import restoring
-from logtool.groups.run import Groups, Item, OffsetsPartition
+from logtool.groups.run import DOUBTS, Groups, Item, OffsetsPartition
 from logtool.groups.state import GroupState
 
 _MOST = 10
 """Offsets that one line names."""
+_INCOMPLETE = DOUBTS | {"group/absent-partitions"}
+"""Findings that mean that commands may be missing, or commit older offsets."""
 
 
 class RestorePrinter(GroupPrinter):
@@ -34,8 +36,12 @@ class RestorePrinter(GroupPrinter):
         self._without_metadata: list[str] = []
 
     def show(self, item: Item) -> None:
-        """Print one item of a run; in a table, which a shell reads, a finding becomes a note."""
-        if self._in_table and isinstance(item, Finding):
+        """Print one item of a run.
+
+        In a table, which a shell reads, a finding becomes a note, or a comment if it concerns the
+        commands.
+        """
+        if self._in_table and isinstance(item, Finding) and item.code not in _INCOMPLETE:
             line = f"{item.severity} {item.code}  {item.path}  {item.message}"
             self._report.note(line, "warning")
         else:
@@ -104,7 +110,14 @@ def lines(obj: Object) -> str:
 
     Each line begins with a space, so that a terminal does not fold it: the lines are pasted.
     """
-    found = [obj["command"]] if obj["command"] else []
+    found = []
+    if obj["in_doubt"] and obj["command"]:
+        found.append(
+            f"# IN DOUBT: the partition of __consumer_offsets that stores group {obj['group']} has "
+            "lost records; the group may have committed newer offsets than these:"
+        )
+    found += [obj["command"]] if obj["command"] else []
+    found += _of_share(obj)
     found += map(_set_back, obj["sets_back"][:_MOST])
     if len(obj["sets_back"]) > _MOST:
         more = text.count(len(obj["sets_back"]) - _MOST, "more partition")
@@ -122,6 +135,23 @@ def lines(obj: Object) -> str:
         name = obj["group"]
         found.append(f"# {count} of group {name} {are} left out; --removed prints the command")
     return "\n".join(f" {text.escape(line)}" for line in found)
+
+
+def _of_share(obj: Object) -> list[str]:
+    """Return comments about a share group, whose start offsets no file of offsets can set."""
+    found = []
+    if obj["share_commands"]:
+        found += [
+            f"# share group {obj['group']} is left out; its start offsets are set one by one, "
+            "while it has no members, and all records from there on are delivered again:",
+            *(f"# {one}" for one in obj["share_commands"]),
+        ]
+    if obj["shares_in_doubt"]:
+        found.append(
+            "# IN DOUBT: the partition of __share_group_state has lost records; delivery may have "
+            f"gone further in: {', '.join(obj['shares_in_doubt'])}"
+        )
+    return found
 
 
 def _set_back(one: str) -> str:

@@ -32,6 +32,12 @@ def _time(
     )
 
 
+def _doubt(what: str, value: str | None = None, topic: str = "__consumer_offsets") -> Column:
+    """Return the column that says whether newer records may be lost."""
+    meaning = f"whether newer {what} may be lost: the partition of {topic} has lost records"
+    return Column("in_doubt", Kind.BOOL, meaning, value=value)
+
+
 _GROUP = _text("group", "name of the group")
 _TOPIC = _text("topic", "name of the topic")
 _PARTITION = _number("partition", "number of the partition")
@@ -87,6 +93,7 @@ GROUP: Final = Table("group", "group", (
             "group"),
     count("offsets", "committed offsets of the group", "offset_count"),
     count("pending", "commits of the group in open transactions", "pending_count"),
+    _doubt("records of the group"),
     Column("aborted", Kind.STRINGS, "offsets in newer commits of aborted transactions, which do "
            "not count and differ from those that do, as TOPIC-NUMBER=OFFSET"),
     count("records", "records of the group in __consumer_offsets", "sizes.records"),
@@ -143,6 +150,7 @@ OFFSET: Final = Table("offset", "committed offset", (
     Column("expired", Kind.BOOL, "whether the offset has expired and no open transaction holds a "
            "newer commit"),
     Column("pending", Kind.BOOL, "whether an open transaction holds a newer commit"),
+    _doubt("commits of the offset"),
     _METADATA,
     _number("leader_epoch", "leader epoch of the last record that was consumed",
             "the commit has no leader epoch"),
@@ -162,8 +170,18 @@ SHARE: Final = Table("share-offset", "partition that a share group reads", (
     offset("start_offset", "offset at which the group begins to read", "the partition is not "
            "initialized yet",
            "state.start_offset"),
-    count("delivered", "records from the start offset on that need no further delivery",
+    count("delivered", "records from the start offset on that need no further delivery, as the "
+          "log records it",
           "state.delivered", null="the log does not record the value"),
+    offset("next_offset", "first offset that is delivered after a start of the broker: the first "
+           "from the start offset on that is neither acknowledged nor archived",
+           "the partition is not initialized yet"),
+    count("acknowledged", "records from the start offset on that are acknowledged"),
+    count("archived", "records from the start offset on that are archived: rejected, or delivered "
+          "as often as the group allows"),
+    _doubt("states of the partition", topic="__share_group_state"),
+    _number("state_partition", "number of the partition of __share_group_state that stores the "
+            "state", value="state.stored_in"),
     *_LOG_ENDS,
     Column("lag", Kind.INT64, "log end minus start offset minus delivered",
            null="one of these values is not known"),
@@ -176,6 +194,23 @@ SHARE: Final = Table("share-offset", "partition that a share group reads", (
            value="state.record_offset"),
 ), note="The offset at which a share group begins to read a partition, from __share_group_state.",
     type="share-offset", made_from="logtool.groups.share_groups:ShareOffset")  # fmt: skip
+
+DELIVERY: Final = Table("share-delivery", "records with the same delivery state in a share group", (
+    _text("group", "name of the group", value="share.group"),
+    _text("topic", "name of the topic", "no metadata log has the id of the topic", "share.topic"),
+    _text("topic_id", "id of the topic", value="share.topic_id"),
+    _number("partition", "number of the partition", value="share.partition"),
+    offset("first_offset", "first offset of the records", value="delivery.first"),
+    offset("last_offset", "last offset of the records", value="delivery.last"),
+    _text("delivery_state", "state of the records: acknowledged, archived (rejected, or delivered "
+          "as often as the group allows) or available (released)", value="state"),
+    count("deliveries", "how often the records were delivered", "delivery.times"),
+    Column("again", Kind.BOOL, "whether the records are delivered again"),
+    offset("record_offset", "offset of the newest record with the state in the partition of "
+           "__share_group_state", value="delivery.record_offset"),
+), note="Records of a partition that a share group reads, with their last delivery state "
+        "(--history), as far as the log still has it.",
+    type="share-delivery", made_from="logtool.groups.share_groups:ShareDelivery")  # fmt: skip
 
 REMOVED: Final = Table("removed-offset", "last offset of a partition without a committed offset", (
     _GROUP,
@@ -249,6 +284,11 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
            "the one that the command commits (--at), as TOPIC-NUMBER=PRESENT:RESTORED"),
     _text("command", "the command", "no offset was committed at the moment of --at, or all offsets "
           "of the group are removed"),
+    _doubt("commits of the group", "group.in_doubt"),
+    Column("share_commands", Kind.STRINGS, "for a share group: the commands that set its start "
+           "offsets by hand, to where delivery goes on"),
+    Column("shares_in_doubt", Kind.STRINGS, "partitions of a share group whose newer states may be "
+           "lost, as TOPIC-NUMBER"),
     _text("removal", "the command that removes the offsets in `later`",
           "no offset was committed later for another partition"),
 ), note="The command that commits the offsets of one group again.", type="restore",
@@ -257,5 +297,6 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
 DOCUMENT: Final = Document(
     name="groups",
     title="Objects that logtool groups prints",
-    tables=(PARTITION, GROUP, MEMBER, OFFSET, REMOVED, SHARE, PENDING, EVENT, RESTORE, FINDING),
-)
+    tables=(PARTITION, GROUP, MEMBER, OFFSET, REMOVED, SHARE, DELIVERY, PENDING, EVENT, RESTORE,
+            FINDING),
+)  # fmt: skip

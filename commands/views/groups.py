@@ -15,6 +15,7 @@ from logtool.commands.views.group_tables import DOCUMENT
 from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.findings import Severity
+from logtool.formats import wording
 from logtool.groups.run import Groups
 from logtool.log.inputs import GivenPaths
 from logtool.running.summary import Summary
@@ -27,7 +28,9 @@ _ROWS = columns(
     "producer_id", "metadata", "leader_epoch", "topic_id", "record_offset", "event", "time",
     "records", "bytes", "superseded_records", "superseded_bytes", "later", "command", "removal",
     "deleted", "start_offset", "delivered", "written", "set_back", "ended", "outside",
-    "aborted", "aborted_offset", "sets_back", "removed_left_out",
+    "aborted", "aborted_offset", "sets_back", "removed_left_out", "in_doubt", "next_offset",
+    "acknowledged", "archived", "first_offset", "last_offset", "delivery_state", "deliveries",
+    "again",
 )  # fmt: skip
 _NOTES = {
     "below-start": "BELOW LOG START", "beyond-end": "BEYOND LOG END", "other": "OTHER TOPIC ID",
@@ -41,10 +44,17 @@ _OFFSET = keep((
     *columns("expires", "member", "metadata"),
 ), "topic", "partition", "offset", "lag", "committed", where_said=("note",))  # fmt: skip
 _SHARE = keep((
-    *columns("topic", "partition", "start_offset", "delivered", "log_end_offset", "lag"),
-    TableColumn("note", lambda obj: _NOTES.get(obj["place"]) if obj["lag"] else None),
+    *columns("topic", "partition", "start_offset", "next_offset", "log_end_offset", "lag"),
+    *columns("acknowledged", "archived"),
+    TableColumn("note", lambda obj: _share_note(obj)),
     *columns("written", "topic_id"),
-), "topic", "partition", "start_offset", "lag", where_said=("note",))  # fmt: skip
+), "topic", "partition", "start_offset", "next_offset", "lag", where_said=("note",))  # fmt: skip
+_DELIVERY = keep((
+    *columns("topic", "partition"),
+    TableColumn("offsets", lambda obj: wording.through(obj["first_offset"], obj["last_offset"])),
+    *columns("delivery_state", "deliveries", "again"),
+    TableColumn("record", lambda obj: obj["record_offset"]),
+), "topic", "partition", "offsets", "delivery_state", "deliveries")  # fmt: skip
 _REMOVED = keep((
     *columns("topic", "partition"),
     TableColumn("removed_offset", lambda obj: obj["offset"]),
@@ -150,6 +160,8 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
                 return _REMOVED
             case "share-offset":
                 return _SHARE
+            case "share-delivery":
+                return _DELIVERY
             case "member":
                 return _MEMBER if settings.verbose else None
             case "pending":
@@ -159,7 +171,8 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
             case "restore":
                 return group_restore.lines(obj)
             case "finding":
-                return _finding(obj, settings)
+                found = _finding(obj, settings, for_shell=for_shell)
+                return f" # {found}" if for_shell else found
         return None
 
     return View(
@@ -172,6 +185,7 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
                 "offset",
                 "removed-offset",
                 "share-offset",
+                "share-delivery",
                 "pending",
                 "event",
                 "restore",
@@ -193,6 +207,7 @@ def _heading(obj: Object) -> str:
     if since := moment(obj, "state_since", "state_ms"):
         parts.append(f"since {since}")
     parts.append(f"in __consumer_offsets-{obj['offsets_partition']}")
+    parts += ["which has lost records"] if obj["in_doubt"] else []
     lines = [f"{text.escape(obj['group'])}: {text.escape(', '.join(parts))}"]
     if obj["aborted"]:
         named = ", ".join(obj["aborted"][:_MOST])
@@ -224,7 +239,15 @@ def _pending_line(obj: Object) -> str:
 
 def _note(obj: Object) -> str | None:
     notes = [_NOTES[key] for key in (obj["topic_is"], obj["place"]) if key in _NOTES]
-    return ", ".join([*notes, *(["EXPIRED"] if obj["expired"] else [])]) or None
+    notes += ["EXPIRED"] if obj["expired"] else []
+    notes += ["NEWER COMMIT MAY BE LOST"] if obj["in_doubt"] else []
+    return ", ".join(notes) or None
+
+
+def _share_note(obj: Object) -> str | None:
+    notes = [_NOTES[obj["place"]]] if obj["lag"] and obj["place"] in _NOTES else []
+    notes += ["NEWER STATE MAY BE LOST"] if obj["in_doubt"] else []
+    return ", ".join(notes) or None
 
 
 def _what(obj: Object) -> str:
@@ -244,9 +267,11 @@ def _committed_for(obj: Object) -> str | None:
     return None if obj["topic"] is None else f"{obj['topic']}-{obj['partition']}"
 
 
-def _finding(obj: Object, settings: OutputSettings) -> str:
+def _finding(obj: Object, settings: OutputSettings, *, for_shell: bool) -> str:
     severity = obj["severity"]
-    label = terminal.paint_stdout(f"{severity.upper():<7}", severity, settings.color)
+    label = f"{severity.upper():<7}"
+    if not for_shell:
+        label = terminal.paint_stdout(label, severity, settings.color)
     place = text.escape(str(obj["path"]))
     place += "" if obj["position"] is None else f" @{obj['position']}"
     return f"{label}  {obj['code']}  {place}  {text.escape(obj['message'])}"

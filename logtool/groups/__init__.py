@@ -9,6 +9,8 @@
 `state`        state of each group, from all of these
 `partition_state`  proofs that a partition of the topic has lost its end
 `placing`      the partition of the topic that the hash of a group names
+`share_groups`  start offsets of share groups
+`deliveries`   delivery states of the records that a share group reads
 `committed_offset`  one committed offset, and when it expires
 `history`      events of one group, in the order of the log
 `restoring`    the commands that commit the offsets again

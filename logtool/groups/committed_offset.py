@@ -65,6 +65,8 @@ class CommittedOffset:
     aborted_offset: int | None = None
     """Offset in the newest record for the partition, if that is a commit in an aborted
     transaction, which does not count; None if it is not."""
+    in_doubt: bool = False
+    """True if its partition of ``__consumer_offsets`` has lost records, maybe a newer commit."""
     current_topic_id: str | None = None
     """Id of the topic that has this name now; None if it is not known, or no topic has it."""
 

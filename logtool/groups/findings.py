@@ -7,11 +7,14 @@ epoch of the commit, if the commit has one, and goes back to this end, if that i
 partition, and the groups there have no coordinator (``CoordinatorLoaderImpl``, Kafka 4.3).
 """
 
+from collections.abc import Callable, Iterator
+from functools import partial
+
 from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.formats import wording
-from logtool.formats.names import CONSUMER_OFFSETS
-from logtool.groups.loading import Wrong
+from logtool.formats.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
+from logtool.groups.loading import LoadedGroups, Wrong
 
 
 def after_reset(log_start: int, log_end: int, last_stable: int) -> str:
@@ -116,11 +119,13 @@ def unreadable_record(reason: str, first: int | None, last: int | None) -> Findi
     )
 
 
-def missing_records(reason: str, position: int | None, length: int | None) -> Finding:
+def missing_records(
+    topic: str | None, reason: str, position: int | None, length: int | None
+) -> Finding:
     """Return a finding: bytes of the log hold no sound batch, so commits in them are lost."""
     return Finding(
         "group/missing-records",
-        f"{reason}; offsets that were committed in these bytes are missing here",
+        f"{reason}; {_lost_there(topic or '', 'these bytes')}",
         position=position,
         length=length,
     )
@@ -141,15 +146,32 @@ def torn_batch(one: Wrong, *, clean: bool) -> Finding:
     )
 
 
-def lost_end(lost: range) -> Finding:
-    """Return a finding: the log ends below its high watermark; commits after its end are lost."""
+def lost_end(topic: str, lost: range, left: str | None = None) -> Finding:
+    """Return a finding: the log ends below its high watermark; records after its end are lost.
+
+    `left` is the name of a file that is left of a lost segment.
+    """
+    where = wording.offsets(lost.start, lost.stop - 1)
+    gone = f", and the segment file is absent of which {left} is left" if left else ""
     return Finding(
         "group/missing-records",
-        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: "
-        f"offsets that were committed in {wording.offsets(lost.start, lost.stop - 1)} are "
-        "missing here",
+        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}{gone}: "
+        f"{_lost_there(topic, where)}",
         first_offset=lost.start,
         last_offset=lost.stop - 1,
+    )
+
+
+def _lost_there(topic: str, where: str) -> str:
+    """Return what is not known if records of a coordinator's topic are lost."""
+    if topic == SHARE_GROUP_STATE:
+        return (
+            f"what share groups acknowledged in {where} is missing here, so that start offsets may "
+            "be missing or older than they were"
+        )
+    return (
+        f"offsets that were committed in {where} are missing here, so that groups of this "
+        "partition may be missing or older than they were"
     )
 
 
@@ -197,12 +219,12 @@ def absent_partitions(absent: str, stored: str) -> Finding:
     )
 
 
-def absent_end(end: int, proof: str) -> Finding:
+def absent_end(topic: str, end: int, proof: str) -> Finding:
     """Return a finding: a file proves that the log held offsets behind its end."""
     return Finding(
         "group/absent-end",
-        f"the log ends at offset {end}, but {proof}: offsets that were committed behind {end} are "
-        "missing here",
+        f"the log ends at offset {end}, but {proof}: "
+        f"{_lost_there(topic, f'offsets behind {end - 1}')}",
         first_offset=end,
     )
 
@@ -223,3 +245,25 @@ def put_aside(reason: str) -> Finding:
     return Finding(
         "group/put-aside", f"{reason}: the groups of this partition are gone at the next start"
     )
+
+
+def of_loaded(loaded: LoadedGroups, *, clean: bool) -> Iterator[Finding]:
+    """Yield findings about what could not be read in a partition; `clean` as in `torn_batch`."""
+    listed = loaded.listed
+    rules: tuple[tuple[list[Wrong], Callable[[Wrong], Finding]], ...] = (
+        (
+            loaded.damage,
+            lambda one: missing_records(listed.topic, one.reason, one.position, one.length),
+        ),
+        ([loaded.torn] if loaded.torn else [], partial(torn_batch, clean=clean)),
+        (
+            loaded.wrong,
+            lambda one: unreadable_record(one.reason, one.first_offset, one.last_offset),
+        ),
+        (loaded.refused[:1], lambda one: refused_record(one.reason, one.first_offset)),
+    )
+    for wrong, rule in rules:
+        for one in wrong:
+            yield rule(one).placed(
+                one.path, topic=listed.topic, partition=listed.number, segment=one.segment
+            )

@@ -75,7 +75,9 @@ def of_group(
                 damage = chunk.damage
                 if not (segment.is_active and is_torn(damage)):
                     yield placed(
-                        findings.missing_records(damage.message, damage.position, damage.length)
+                        findings.missing_records(
+                            listed.topic, damage.message, damage.position, damage.length
+                        )
                     )
                 elif torn := torn_batch(segment, damage):
                     yield placed(findings.torn_batch(torn, clean=clean))

@@ -1,11 +1,14 @@
 """State of a partition that groups are read from: its lost end, and its fate at the next start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from logtool.checks import log_absence
 from logtool.errors import UnreadableError
-from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.findings import Finding
+from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
+from logtool.groups import findings
 from logtool.log.dir import LogDir, Partition
 from logtool.node import lost_end
 from logtool.node.node import Node
@@ -29,6 +32,24 @@ def proof_of_end(listed: Partition, home: LogDir, end: int) -> str | None:
     return found.message if found else None
 
 
+def missing_file(copies: Sequence[Partition], end: int) -> str | None:
+    """Return the name of a file that is left of a lost segment at the log end; None without one.
+
+    A broker makes a producer snapshot when it begins a segment. A snapshot of a clean stop lies at
+    the log end too, but the indexes of the segment before it then have room again after a start.
+    """
+    for listed in copies:
+        for file in listed.orphans:
+            if (file.name.offset or 0) >= end:
+                return file.path.name
+        for file in listed.snapshots:
+            is_at_end = file.name.offset == end
+            bases = {one.base_offset for one in listed.segments}
+            if is_at_end and end not in bases and lost_end.has_closed_end(listed.path):
+                return file.path.name
+    return None
+
+
 def put_aside(copies: Sequence[Partition], nodes: Sequence[Node]) -> str | None:
     """Return why brokers put every copy of a partition aside when they start; None if they do not.
 
@@ -47,3 +68,48 @@ def put_aside(copies: Sequence[Partition], nodes: Sequence[Node]) -> str | None:
             return None
         reason = reason or fate.text
     return reason
+
+
+class LostEnds:
+    """Lost ends of the partitions of coordinator topics in some log dirs."""
+
+    def __init__(self, homes: Mapping[Path, LogDir], nodes: Sequence[Node]) -> None:
+        self._homes = homes
+        self._nodes = nodes
+        self._watermarks: dict[Path, Mapping[TopicPartition, int]] = {}
+        """High watermarks by log dir, of the log dirs that were read for them."""
+
+    def of(
+        self, copies: Sequence[Partition], chosen: Partition, end: int
+    ) -> Iterator[Finding | UnreadableError]:
+        """Yield findings if brokers put every copy aside, or a copy reached further than `end`.
+
+        The high watermark proves the end, or the recovery point, or the files of the copy. The
+        findings are about `chosen`, the copy that was read.
+        """
+        for found in self._all(copies, end):
+            if isinstance(found, Finding):
+                found = found.placed(chosen.path, topic=chosen.topic, partition=chosen.number)
+            yield found
+
+    def _all(self, copies: Sequence[Partition], end: int) -> Iterator[Finding | UnreadableError]:
+        if reason := put_aside(copies, self._nodes):
+            yield findings.put_aside(reason)
+        topic = copies[0].topic or ""
+        known = [(one, home) for one in copies if (home := self._homes.get(one.path.parent))]
+        found: list[range] = []
+        for listed, home in known:
+            try:
+                if home.path not in self._watermarks:
+                    self._watermarks[home.path] = lost_end.watermarks(home)
+            except UnreadableError as error:
+                self._watermarks[home.path] = {}
+                yield error
+            lost = lost_end.lost(home, self._watermarks[home.path], listed, end)
+            found += [lost] if lost else []
+        proofs = (proof for one, home in known if (proof := proof_of_end(one, home, end)))
+        if found:
+            lost = max(found, key=lambda one: one.stop)
+            yield findings.lost_end(topic, lost, missing_file(copies, end))
+        elif proof := next(proofs, None):
+            yield findings.absent_end(topic, end, proof)

@@ -8,9 +8,10 @@ Source: ``GroupCoordinatorService.partitionFor`` (Kafka 4.3), ``GroupMetadataMan
 (3.9), ``Utils.abs``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.formats import java_text
 from logtool.formats.names import CONSUMER_OFFSETS
@@ -77,6 +78,23 @@ class Placing:
             chosen.append(best)
             self._elsewhere += [one for one in found if one is not best]
         yield from sorted(chosen, key=lambda one: (one.state.offsets_partition, one.state.name))
+
+    def not_found(self, group: str, doubtful: Collection[tuple[str, int]]) -> Iterator[str]:
+        """Yield a text that says where a group would be that was not found.
+
+        Nothing without the number of partitions, and for a glob. `doubtful` are partitions that
+        have lost records.
+        """
+        if self.count is None or any(char in group for char in "*?["):
+            return
+        home = partition_of(group, self.count)
+        text = f"the coordinator of group {shell.quote(group)} reads {CONSUMER_OFFSETS}-{home}"
+        if home not in self._read:
+            yield f"{text}, which was not read here"
+        elif (CONSUMER_OFFSETS, home) in doubtful:
+            yield f"{text}, which has lost records: the group may have been there"
+        else:
+            yield f"{text}, which has no record of it"
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each group in a partition that is not its own."""

@@ -2,8 +2,11 @@
 
 Each group has one command: ``--reset-offsets --from-file`` takes lines of topic, partition and
 offset, and commits them for the group of ``--group``, with empty metadata and without a leader
-epoch. The group must have no members. It need not exist: the commit creates it. Source:
-``ConsumerGroupCommand`` and ``CsvUtils`` (Kafka 3.9 and 4.3).
+epoch. The group must have no members. It need not exist: the commit creates it.
+
+The start offsets of a share group can be set only one by one, and the states of its records are
+lost then: these commands are for a person. Source: ``ConsumerGroupCommand`` and ``CsvUtils``
+(Kafka 3.9 and 4.3), ``ShareGroupCommand`` (4.4).
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,6 +47,8 @@ class Restore:
     """None if there is nothing to restore."""
     removal: str | None = None
     """Command that removes the offsets that the group committed later for other partitions."""
+    share_commands: Sequence[str] = ()
+    """Commands that set the start offsets of a share group."""
 
     @property
     def metadata_count(self) -> int:
@@ -78,6 +83,12 @@ class Restore:
         """Return the partitions that are set back, each as TOPIC-NUMBER=PRESENT:RESTORED."""
         return list(map(str, self.set_backs()))
 
+    @property
+    def shares_in_doubt(self) -> list[str]:
+        """Return the partitions of a share group whose newer states may be lost."""
+        return [f"{one.topic or one.topic_id}-{one.partition}" for one in self.group.shares
+                if one.in_doubt]  # fmt: skip
+
     def set_backs(self) -> Iterator[SetBack]:
         """Yield the partitions whose present committed offset is larger than the restored one."""
         present = {(one.topic, one.partition): one.offset for one in self.group.present}
@@ -91,7 +102,8 @@ class Restore:
     @property
     def is_empty(self) -> bool:
         """Return True if there is nothing to do and nothing to say about the group."""
-        return self.command is None and self.removal is None and not self.removed_left_out
+        is_still = self.command is None and self.removal is None and not self.removed_left_out
+        return is_still and not self.share_commands
 
 
 def plan(group: GroupState, bootstrap: str, number: int, *, removed: bool = False) -> Restore:
@@ -113,6 +125,14 @@ def plan(group: GroupState, bootstrap: str, number: int, *, removed: bool = Fals
     left_out = len(offsets) - len(chosen)
     if group.type == SHARE:
         chosen = []
+    begin = f"kafka-share-groups.sh --bootstrap-server {shell.quote(bootstrap)} "
+    begin += f"{shell.option('--group', group.name)} --reset-offsets"
+    share_commands = [
+        f"{begin} {shell.option('--topic', f'{one.topic}:{one.partition}')} "
+        f"--to-offset {one.next_offset} --execute"
+        for one in group.shares
+        if one.topic and one.next_offset is not None
+    ]
     # The name of a topic has no character that is special in CSV or in a shell.
     lines = " ".join(shell.quote(f"{one.topic},{one.partition},{one.offset}") for one in chosen)
     file = f"offsets-{number}.csv"
@@ -126,4 +146,5 @@ def plan(group: GroupState, bootstrap: str, number: int, *, removed: bool = Fals
         removed_left_out=0 if removed else group.removed_count,
         command=command if chosen else None,
         removal=removal,
+        share_commands=() if removed else share_commands,
     )

@@ -5,10 +5,9 @@ those the copy with the largest log end: the others are to become equal to it. I
 the run takes an undamaged copy with equal leader epoch and log end instead.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 
 from logtool.checks import internal_topics
@@ -18,19 +17,21 @@ from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import (
     CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
     DirectoryKind,
     PartitionDirectory,
     TopicPartition,
 )
 from logtool.groups import ends as group_ends
-from logtool.groups import findings, history, partition_state, share_groups
+from logtool.groups import findings, history
 from logtool.groups.committed_offset import RETENTION_MS, CommittedOffset, Retention
 from logtool.groups.ends import Ends, LogEnds
 from logtool.groups.history import GroupEvent
-from logtool.groups.loading import LoadedGroups, Wrong, load
+from logtool.groups.loading import LoadedGroups, load
 from logtool.groups.membership import SHARE
+from logtool.groups.partition_state import LostEnds
 from logtool.groups.placing import FoundGroup, Placing
-from logtool.groups.share_groups import ShareOffset, Shares
+from logtool.groups.share_groups import ShareDelivery, ShareOffset, Shares
 from logtool.groups.state import GroupState, judge, with_later
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
@@ -39,7 +40,6 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.keys import NONE
 from logtool.log.selection import Selection
-from logtool.node import lost_end
 from logtool.node.node import Node
 from logtool.running.run import Run
 from logtool.running.summary import Summary
@@ -75,7 +75,9 @@ class OffsetsPartition:
     others: tuple[OffsetsCopy, ...]
 
 
-Item = OffsetsPartition | GroupState | GroupEvent | Finding
+Item = OffsetsPartition | GroupState | GroupEvent | ShareOffset | ShareDelivery | Finding
+DOUBTS = frozenset({"group/missing-records", "group/absent-end", "group/unreadable-record"})
+"""Findings about a partition whose newest records may be lost."""
 
 
 @dataclass(slots=True)
@@ -113,21 +115,26 @@ class Groups:
     """Reason why today's topics are not known; None if they are; filled."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: the names in each directory decide."""
-    _matched: bool = False
-    """True if the run found a selected group."""
+    doubtful: set[TopicPartition] = field(default_factory=set)
+    """Partitions that have lost records, maybe the newest of some group; filled."""
+    not_found: list[str] = field(default_factory=list)
+    """Texts about groups that are selected by name and not found; filled."""
+    _found: set[str] = field(default_factory=set)
+    """Names of the selected groups that were found."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
     _nodes: list[Node] = field(default_factory=list)
     """The nodes of the log dirs; empty unless every path is a log dir."""
     _placing: Placing = field(default_factory=lambda: Placing(None))
     _shares: Shares = field(default_factory=Shares)
     _has_shares: bool = False
-    _watermarks: dict[Path, Mapping[TopicPartition, int]] = field(default_factory=dict)
-    """High watermarks by log dir, of the log dirs that were read for them."""
+    _ends_of: LostEnds | None = None
 
     def __iter__(self) -> Iterator[Item | UnreadableError]:
         for item in self._all():
             if isinstance(item, Finding | UnreadableError):
                 self.summary.add(item)
+            if isinstance(item, Finding) and item.code in DOUBTS:
+                self.doubtful.add((item.topic or "", item.partition or 0))
             yield item
 
     def _all(self) -> Iterator[Item | UnreadableError]:
@@ -158,7 +165,7 @@ class Groups:
             for number in sorted(found):
                 yield from self._partition(found[number], ends)
         except OutOfTimeError:
-            yield from (one.state for one in self._placing.settled())
+            yield from (self._doubted(one.state) for one in self._placing.settled())
             return
         for group in self._placing.settled():
             yield from self._group(group, ends)
@@ -167,10 +174,16 @@ class Groups:
             for path in self.paths:
                 yield NothingMatchedError(path, f"holds no partition of {CONSUMER_OFFSETS}")
         wanted = list(self.groups) if self.history_of is None else []
-        if found and not self._matched and (wanted or self.history_of is not None):
+        is_hashed = not any(one.flavour.has_raft_offsets for ones in found.values() for one in ones)
+        for name in wanted if self.history_of is None else [self.history_of]:
+            if name not in self._found and is_hashed:
+                self.not_found += self._placing.not_found(name, self.doubtful)
+        if found and not self._found and (wanted or self.history_of is not None):
             words = " ".join(f"--group {glob}" for glob in wanted) or f"--history {self.history_of}"
             if self.at_ms is not None:
                 words += f" among the records up to {shown(self.at_ms)}"
+            words = "; ".join([words, *self.not_found])
+            self.not_found = []
             for path in self.paths:
                 yield NothingMatchedError(path, f"nothing matched {words}")
 
@@ -224,10 +237,11 @@ class Groups:
             return
         self.summary.partitions += 1
         if self.history_of is not None:
-            yield from self._history(ranked, self.history_of)
-            yield from self._lost(ranked, ranked[0], ranked[0].extent.log_end)
+            self._placing.begin(ranked[0].listed.number or 0)
+            yield from self._history(ranked, self.history_of, ends)
+            yield from self._lost(ranked, ranked[0].listed, ranked[0].extent.log_end)
             return
-        loaded, chosen = None, ranked[0]
+        loaded = None
         for copy in ranked:
             if loaded and (copy.rank < ranked[0].rank or not loaded.damage):
                 break
@@ -238,15 +252,15 @@ class Groups:
                 yield error
                 continue
             if loaded is None or not read.damage:
-                loaded, chosen = read, copy
+                loaded = read
         if loaded is None:
             return
         self._count(loaded)
         others = tuple(one for one in ranked if one.listed.path != loaded.listed.path)
         yield OffsetsPartition(loaded, others)
-        yield from _findings(loaded, clean=self._is_clean(loaded.listed))
+        yield from findings.of_loaded(loaded, clean=self._is_clean(loaded.listed))
         if loaded.cut_at is None:
-            yield from self._lost(ranked, chosen, loaded.end_offset)
+            yield from self._lost(ranked, loaded.listed, loaded.end_offset)
         elif loaded.missing:
             finding = findings.compacted(loaded.cut_at, loaded.missing)
             listed = loaded.listed
@@ -267,7 +281,7 @@ class Groups:
             now = judge(at_end, ends, self._takes_group, self._takes, retention)
             states = with_later(states, now)
         for state in states:
-            self._matched = True
+            self._found.add(state.name)
             one = FoundGroup(state, loaded.listed.path)
             if not is_hashed or self._placing.take(one):
                 yield from self._group(one, ends)
@@ -279,6 +293,7 @@ class Groups:
             yield from self._read_shares()
             shares = self._shares.of_group(state.name, ends, self._takes)
             state = replace(state, shares=shares)
+        state = self._doubted(state)
         yield state
         ones: list[ShareOffset | CommittedOffset] = [*state.shares, *state.offsets]
         for one in ones:
@@ -287,8 +302,25 @@ class Groups:
                 yield finding.placed(where, topic=one.topic, partition=one.partition)
         yield from _taken(ends.problems)
 
-    def _history(self, ranked: list[OffsetsCopy], group: str) -> Iterator[Item | UnreadableError]:
-        """Yield the events of a group; of equal copies an undamaged one is read."""
+    def _doubted(self, state: GroupState) -> GroupState:
+        """Return a group with its offsets and shares marked whose newest record may be lost."""
+        shares: Sequence[ShareOffset] = [
+            replace(one, in_doubt=(SHARE_GROUP_STATE, one.state.stored_in) in self.doubtful)
+            for one in state.shares
+        ]
+        if (CONSUMER_OFFSETS, state.offsets_partition) not in self.doubtful:
+            return replace(state, shares=shares) if shares else state
+        offsets = [replace(one, in_doubt=True) for one in state.offsets]
+        return replace(state, in_doubt=True, offsets=offsets, shares=shares)
+
+    def _history(
+        self, ranked: list[OffsetsCopy], group: str, ends: Ends
+    ) -> Iterator[Item | UnreadableError]:
+        """Yield the events of a group; of equal copies an undamaged one is read.
+
+        The states of a share group follow: where delivery goes on, and the last state of its
+        records.
+        """
         equal = [one for one in ranked if one.rank == ranked[0].rank]
         for copy in equal:
             self.run.path = copy.listed.path
@@ -299,80 +331,68 @@ class Groups:
                 items = list(items)
                 if any(isinstance(one, Finding) for one in items):
                     continue
-            has_events = False
+            has_events = is_share = False
             for item in items:
-                has_events |= isinstance(item, GroupEvent)
+                if isinstance(item, GroupEvent):
+                    has_events = True
+                    is_share |= item.what.startswith("ShareGroup")
                 yield item
-            self._matched |= has_events
+            if has_events:
+                self._found.add(group)
             yield from self._placing.of_history(group, copy.listed, has_events=has_events)
+            if is_share:
+                yield from self._deliveries(group, ends)
             return
+
+    def _deliveries(self, group: str, ends: Ends) -> Iterator[Item | UnreadableError]:
+        """Yield the partitions of a share group, each with the states of its records."""
+        yield from self._read_shares()
+        for share in self._shares.of_group(group, ends, self._takes):
+            is_doubtful = (SHARE_GROUP_STATE, share.state.stored_in) in self.doubtful
+            yield replace(share, in_doubt=is_doubtful)
+            yield from share.deliveries()
+        yield from _taken(ends.problems)
+
+    def _lost(
+        self, copies: list[OffsetsCopy], chosen: Partition, end: int
+    ) -> Iterator[Item | UnreadableError]:
+        """Yield findings about the lost end of a partition; `chosen` is the copy that was read."""
+        if self._ends_of is None:
+            self._ends_of = LostEnds(self._homes, self._nodes)
+        yield from self._ends_of.of([one.listed for one in copies], chosen, end)
 
     def _is_clean(self, listed: Partition) -> bool:
         """Return whether the log dir of a partition was stopped in order."""
         home = self._homes.get(listed.path.parent)
         return home is not None and home.is_clean
 
-    def _lost(
-        self, copies: list[OffsetsCopy], chosen: OffsetsCopy, end: int
-    ) -> Iterator[Item | UnreadableError]:
-        """Yield findings if brokers put every copy aside, or a copy reached further than `end`.
-
-        The high watermark proves the end, or the recovery point, or the files of the copy.
-        """
-        listed = chosen.listed
-        if reason := partition_state.put_aside([one.listed for one in copies], self._nodes):
-            finding = findings.put_aside(reason)
-            yield finding.placed(listed.path, topic=listed.topic, partition=listed.number)
-        found: list[range] = []
-        for copy in copies:
-            home = self._homes.get(copy.listed.path.parent)
-            if home is None:
-                continue
-            try:
-                if home.path not in self._watermarks:
-                    self._watermarks[home.path] = lost_end.watermarks(home)
-            except UnreadableError as error:
-                self._watermarks[home.path] = {}
-                yield error
-            lost = lost_end.lost(home, self._watermarks[home.path], copy.listed, end)
-            found += [lost] if lost else []
-        if found:
-            finding = findings.lost_end(max(found, key=lambda lost: lost.stop))
-            yield finding.placed(listed.path, topic=listed.topic, partition=listed.number)
-            return
-        for copy in copies:
-            home = self._homes.get(copy.listed.path.parent)
-            proof = partition_state.proof_of_end(copy.listed, home, end) if home else None
-            if proof:
-                finding = findings.absent_end(end, proof)
-                yield finding.placed(listed.path, topic=listed.topic, partition=listed.number)
-                return
-
     def _read_shares(self) -> Iterator[Item | UnreadableError]:
         """Read the states of share groups, on the first call, from the furthest copies."""
         if self._has_shares:
             return
         self._has_shares = True
-        self._shares = Shares(self.at_ms)
+        self._shares = Shares(self.at_ms, keeps_settled=self.history_of is not None)
         found: dict[int, list[OffsetsCopy]] = {}
         for home in self._homes.values():
-            for folder in _partitions_in(home, home.path, share_groups.TOPIC):
+            for folder in _partitions_in(home, home.path, SHARE_GROUP_STATE):
                 try:
                     listed = opening.open_partition(folder, home.flavour)
                     extent = group_ends.measure(listed, 0, lambda _: None)
                     found.setdefault(listed.number or 0, []).append(OffsetsCopy(listed, extent))
                 except UnreadableError as error:
                     yield error
-        for one in self._missed(share_groups.TOPIC, found):
+        for one in self._missed(SHARE_GROUP_STATE, found):
             stored = "start offsets of share groups"
             yield one.placed(findings.absent_partitions(one.text, stored))
         for _, copies in sorted(found.items()):
             best = max(copies, key=lambda one: one.rank)
+            is_over = False
             try:
-                yield from self._shares.read(best.listed, self._spend)
+                is_over = yield from self._shares.read(best.listed, self._spend)
             except UnreadableError as error:
                 yield error
-            yield from self._lost(copies, best, best.extent.log_end)
+            if not is_over:
+                yield from self._lost(copies, best.listed, best.extent.log_end)
 
     def _takes_group(self, name: str) -> bool:
         return not self.groups or any(fnmatchcase(name, glob) for glob in self.groups)
@@ -417,30 +437,6 @@ def _of_old(home: LogDir) -> Iterator[UnreadableError]:
         if directory.topic == _OLD and folder.absolute().parent.parent.name == _OLD_NAMESPACE:
             text = "holds groups in the format that Redpanda used before __consumer_offsets; "
             yield UnreadableError(folder, f"{text}logtool does not read this format")
-
-
-def _findings(loaded: LoadedGroups, *, clean: bool) -> Iterator[Finding]:
-    listed = loaded.listed
-    rules: tuple[tuple[list[Wrong], Callable[[Wrong], Finding]], ...] = (
-        (
-            loaded.damage,
-            lambda one: findings.missing_records(one.reason, one.position, one.length),
-        ),
-        ([loaded.torn] if loaded.torn else [], partial(findings.torn_batch, clean=clean)),
-        (
-            loaded.wrong,
-            lambda one: findings.unreadable_record(one.reason, one.first_offset, one.last_offset),
-        ),
-        (
-            loaded.refused[:1],
-            lambda one: findings.refused_record(one.reason, one.first_offset),
-        ),
-    )
-    for wrong, rule in rules:
-        for one in wrong:
-            yield rule(one).placed(
-                one.path, topic=listed.topic, partition=listed.number, segment=one.segment
-            )
 
 
 def _taken(problems: list[UnreadableError]) -> Iterator[UnreadableError]:

@@ -2,13 +2,14 @@
 
 A snapshot sets the state of a partition of a group, an update changes it, and a tombstone of the
 snapshot removes it. An update without start offset keeps the start offset. Records from the start
-offset on whose delivery is complete are not part of the lag. Source: ``ShareCoordinatorShard``
-(its handling of snapshots and updates), ``GroupCoordinatorService`` (lag of share groups; Kafka
+offset on whose delivery is complete are not part of the lag; delivery goes on behind those that
+follow the start offset. Source: ``ShareCoordinatorShard`` (its handling of snapshots and updates),
+``SharePartition`` (delivery after a start), ``GroupCoordinatorService`` (lag of share groups; Kafka
 4.3).
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import field
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from logtool.disk import shell
 from logtool.errors import FormatError
 from logtool.findings import Finding
 from logtool.formats.messages import internal_topics
-from logtool.groups import findings
+from logtool.formats.names import SHARE_GROUP_STATE
+from logtool.groups import deliveries, findings
+from logtool.groups.deliveries import Delivery
 from logtool.groups.ends import Ends, LogEnds
 from logtool.groups.loading import is_torn
 from logtool.lazy_dataclass import dataclass
@@ -27,7 +30,6 @@ from logtool.log.record_table import Unread
 from logtool.log.records import records
 from logtool.times import rfc3339
 
-TOPIC = "__share_group_state"
 _SNAPSHOT, _UPDATE = 0, 1
 
 Place = tuple[str, str, int]
@@ -46,6 +48,12 @@ class ShareState:
     written_ms: int
     """Time of its last record, in ms."""
     record_offset: int
+    stored_in: int = 0
+    """The partition of ``__share_group_state`` that has its records."""
+    live: Sequence[Delivery] = ()
+    """States of the records from the start offset on."""
+    settled: list[Delivery] = field(default_factory=list)
+    """The last states of records below the start offset; empty unless the run asks for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,30 @@ class ShareOffset:
     partition: int
     state: ShareState
     extent: LogEnds | None
+    in_doubt: bool = False
+    """True if the partition of ``__share_group_state`` has lost records, maybe newer states."""
+
+    @property
+    def next_offset(self) -> int | None:
+        """Return the first offset that is delivered after a start; None if it is not known."""
+        start = self.state.start_offset
+        return None if start is None else deliveries.next_offset(self.state.live, start)
+
+    @property
+    def acknowledged(self) -> int:
+        """Return how many records from the start offset on are acknowledged."""
+        return deliveries.count(self.state.live, deliveries.ACKNOWLEDGED)
+
+    @property
+    def archived(self) -> int:
+        """Return how many records from the start offset on are archived."""
+        return deliveries.count(self.state.live, deliveries.ARCHIVED)
+
+    def deliveries(self) -> Iterator["ShareDelivery"]:
+        """Yield the states of its records that the log still has, in order."""
+        for held, is_below in ((self.state.settled, True), (self.state.live, False)):
+            for one in deliveries.joined(held):
+                yield ShareDelivery(self, one, is_below_start=is_below)
 
     @property
     def log_start(self) -> int | None:
@@ -104,24 +136,51 @@ class ShareOffset:
             yield findings.beyond_end(shell.quote(self.group), where, start, end, "begins at")
 
 
+@dataclass(frozen=True, slots=True)
+class ShareDelivery:
+    """Records of a partition with the same delivery state in a share group."""
+
+    share: ShareOffset
+    delivery: Delivery
+    is_below_start: bool
+
+    @property
+    def state(self) -> str:
+        """Return the state in Kafka's word, or its number if that has no word."""
+        return deliveries.STATES.get(self.delivery.state, str(self.delivery.state))
+
+    @property
+    def again(self) -> bool:
+        """Return whether the records are delivered again."""
+        return not (self.is_below_start or self.delivery.is_complete)
+
+
 class Shares:
     """States of all partitions of share groups, from the copies that were given to `read`."""
 
-    def __init__(self, at_ms: int | None = None) -> None:
-        """Keep the states before the first record that is later than `at_ms`, if that is given."""
+    def __init__(self, at_ms: int | None = None, *, keeps_settled: bool = False) -> None:
+        """Keep the states before the first record that is later than `at_ms`, if that is given.
+
+        With `keeps_settled`, states below the start offset are kept too.
+        """
         self._states: dict[Place, ShareState] = {}
         self._at_ms = at_ms
+        self._keeps_settled = keeps_settled
+        self._number = 0
 
-    def read(self, listed: Partition, on_bytes: Callable[[int], None]) -> Iterator[Finding]:
+    def read(
+        self, listed: Partition, on_bytes: Callable[[int], None]
+    ) -> Generator[Finding, None, bool]:
         """Read one copy of a partition of the topic; yield findings for what cannot be read in it.
 
-        UnreadableError where a file cannot be read.
+        Return True if the moment was reached before the log end. UnreadableError where a file
+        cannot be read.
         """
-        is_over = False
+        is_over, self._number = False, listed.number or 0
         for segment in listed.segments:
             for chunk in segment.batches():
                 if is_over:
-                    return
+                    return True
                 is_over = self._at_ms is not None and self._at_ms < max(
                     chunk.table.max_timestamp.tolist(), default=NONE
                 )
@@ -130,17 +189,18 @@ class Shares:
                     continue
                 found = (
                     [findings.missing_records(
-                        damage.message, damage.position, damage.length
+                        SHARE_GROUP_STATE, damage.message, damage.position, damage.length
                     )]
                     if damage
                     else self._take(chunk)
                 )  # fmt: skip
                 for one in found:
                     yield one.placed(
-                        segment.log.path, topic=TOPIC, partition=listed.number,
+                        segment.log.path, topic=SHARE_GROUP_STATE, partition=listed.number,
                         segment=segment.base_offset,
                     )  # fmt: skip
                 on_bytes(0 if damage else int(chunk.table.size.sum()))
+        return is_over
 
     def _take(self, chunk: Chunk) -> Iterator[Finding]:
         for part in records(chunk, np.flatnonzero(~chunk.table.is_control)):
@@ -157,7 +217,7 @@ class Shares:
                     yield findings.unreadable_record(error.reason, offset, offset)
 
     def _replay(self, key: bytes | None, value: bytes | None, offset: int, time_ms: int) -> None:
-        of_key = internal_topics.decode_key(TOPIC, key)
+        of_key = internal_topics.decode_key(SHARE_GROUP_STATE, key)
         if of_key.data is None:
             return
         place = (of_key.data["groupId"], of_key.data["topicId"], of_key.data["partition"])
@@ -165,21 +225,42 @@ class Shares:
             if of_key.type == _SNAPSHOT:
                 self._states.pop(place, None)
             return
-        data = internal_topics.decode_value(TOPIC, of_key.type, value).data
+        data = internal_topics.decode_value(SHARE_GROUP_STATE, of_key.type, value).data
         if data is None:
             return
         start, done = data["startOffset"], data.get("deliveryCompleteCount", NONE)
         before = self._states.get(place)
+        new = deliveries.from_batches(data["stateBatches"], offset)
+        live: Sequence[Delivery] = before.live if before else ()
+        settled = before.settled if before else []
+        if start == NONE and of_key.type == _UPDATE and before and before.start_offset is not None:
+            start = before.start_offset
+        if of_key.type == _UPDATE:
+            below, live = deliveries.split(deliveries.combined(live, new), start)
+        else:
+            below, live = deliveries.split(live, start)[0], deliveries.combined((), new)
         state = ShareState(
             start_offset=None if start == NONE else start,
             delivered=None if done == NONE else done,
             leader_epoch=data["leaderEpoch"],
             written_ms=time_ms,
             record_offset=offset,
+            stored_in=self._number,
+            live=live,
+            settled=self._settled(settled, below, start),
         )
-        if of_key.type == _UPDATE and before and state.start_offset is None:
-            state = replace(state, start_offset=before.start_offset)
         self._states[place] = state
+
+    def _settled(
+        self, settled: list[Delivery], below: Sequence[Delivery], start: int
+    ) -> list[Delivery]:
+        """Return the states below the start offset, which may have been set back."""
+        if not self._keeps_settled:
+            return []
+        if settled and settled[-1].last >= start:
+            settled = deliveries.split(settled, start)[0]
+        settled += below
+        return settled
 
     def of_group(
         self, group: str, ends: Ends, takes: Callable[[str, int], bool]

@@ -123,6 +123,8 @@ class GroupState:
     """Offsets at the end of the log, of partitions without a committed offset at the moment."""
     present: Sequence[CommittedOffset] = ()
     """Offsets at the end of the log, of partitions with a committed offset at the moment."""
+    in_doubt: bool = False
+    """True if its partition of ``__consumer_offsets`` has lost records, maybe its newest."""
     only_sizes: bool = False
     """True if the group is printed without its members and offsets."""
 

@@ -56,7 +56,7 @@ def has_lost_end(one: EndWitness, newest_log: File | None, made_ns: int, partiti
     log, checkpoint, meta = newest_log, one.checkpoint, one.meta
     if one.is_clean or log is None or checkpoint.mtime_ns <= log.mtime_ns:
         return True
-    if _has_closed_end(partition):
+    if has_closed_end(partition):
         return True
     if files.is_remote(one.log_dir) or in_use.holder(one.log_dir):
         return False
@@ -125,7 +125,7 @@ def lost(
     return lost_offsets(witness(root, FileKind.REPLICATION_CHECKPOINT), listed, end, watermark)
 
 
-def _has_closed_end(partition: Path) -> bool:
+def has_closed_end(partition: Path) -> bool:
     """Return whether the last segment of a partition dir is not the one that a broker wrote to.
 
     A broker cuts the unused room of the indexes when it rolls a segment or stops. Before it had
