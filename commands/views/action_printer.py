@@ -83,12 +83,11 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         summary.records += forecast.records_scanned
         summary.bytes += forecast.bytes_read
         lost = sum(loss.records for loss in losses)
-        acknowledged = forecast.lost_acknowledged or 0
+        acknowledged, before = forecast.lost_acknowledged or 0, forecast.lost_before
         if losses:
             self._losing.append(replace(forecast, actions=()))
-            self._uncounted += [acknowledged] if not lost else []
-        elif acknowledged:
-            self._lacking.append(acknowledged)
+            self._uncounted += [acknowledged - before] if not lost else []
+        self._lacking += [before] if before else []
         self._cut += any(
             action.action == FileChange.TRUNCATE and not action.loss.only_zeros
             for action in forecast.actions

@@ -107,9 +107,10 @@ def _partition(obj: Object) -> str:
         )
     if obj["lost_records"]:
         parts.append(f"LOSES {text.count(obj['lost_records'], 'record')}")
-    elif obj["lost_acknowledged"]:
-        verb = "LOSES" if obj["lost_bytes"] else "LACKS"
-        parts.append(f"{verb} {text.count(obj['lost_acknowledged'], 'acknowledged offset')}")
+    elif lost := (obj["lost_acknowledged"] or 0) - obj["lost_before"]:
+        parts.append(f"LOSES {text.count(lost, 'acknowledged offset')}")
+    if obj["lost_before"]:
+        parts.append(f"LACKS {text.count(obj['lost_before'], 'acknowledged offset')}")
     fix = [f"  next      {text.escape(obj['fix'])}"] if obj["fix"] else []
     return "\n".join([f"{name}: {', '.join(parts)}", *fix, *_playback_lines(obj)])
 

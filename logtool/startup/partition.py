@@ -102,6 +102,18 @@ class PartitionForecast:
         return max(0, watermark - max(self.log_end, self.log_start))
 
     @property
+    def lost_before(self) -> int:
+        """Return how many of `lost_acknowledged` no batch has that the start loses.
+
+        They were gone before. 0 if it is not known which offsets the start loses.
+        """
+        lost, losses = self.lost_acknowledged or 0, self.losses
+        if any(loss.last_offset is None for loss in losses):
+            return 0
+        end = max([self.log_end, *_ends(losses)])
+        return min(lost, max(0, (self.request.high_watermark or 0) - end))
+
+    @property
     def topic_id(self) -> str | None:
         """Return the topic id in partition.metadata, which is read now; None without one."""
         return topic_id_of(self.request.path)
@@ -294,14 +306,18 @@ def _lacking(
 
     So it does if the log is absent or empty, and other files prove that it held records.
 
-    None where an action of this start already loses records below the high watermark.
+    Offsets that an action of this start loses are not among them; none where it is not known which
+    it loses.
     """
-    end, watermark = loaded.log_end, request.high_watermark or 0
-    if any(action.loss.below_high_watermark for action in done):
+    losses = [action.loss for action in done if action.loss]
+    end, watermark = max([loaded.log_end, *_ends(losses)]), request.high_watermark or 0
+    is_cut = any(loss.below_high_watermark for loss in losses)
+    if is_cut and (watermark <= end or any(loss.last_offset is None for loss in losses)):
         return
     if watermark > end:
         acknowledged = wording.count(watermark - end, "acknowledged offset")
-        text = f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
+        what = "with the batches that are lost, the log" if is_cut else "the log"
+        text = f"{what} ends at {end}, below its high watermark {watermark}: this replica lacks "
         text += f"{acknowledged}; "
         text += (
             "no other replica is in sync; look for a copy of the log"
@@ -310,8 +326,12 @@ def _lacking(
         )
         yield Action(action="lacks", path=request.path, reason=text)
     else:
-        is_cut = any(action.loss for action in done)
-        yield from _proven_lost(listed, end, request, is_cut=is_cut)
+        yield from _proven_lost(listed, end, request, is_cut=bool(losses))
+
+
+def _ends(losses: Sequence[Loss]) -> list[int]:
+    """Return the offsets behind the last ones that are lost, as far as they are known."""
+    return [loss.last_offset + 1 for loss in losses if loss.last_offset is not None]
 
 
 def _proven_lost(

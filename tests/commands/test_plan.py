@@ -142,6 +142,23 @@ def test_a_last_batch_cut_short_was_acknowledged_if_the_high_watermark_says_so(r
     assert run("recover", "--apply", killed).status == 5
 
 
+def test_offsets_behind_a_batch_that_is_cut_were_lost_before(run, killed):
+    log = killed / "codec-none-0" / f"{0:020d}.log"
+    table = batches(log)
+    first, last = int(table.base_offset[-3]), int(table.last_offset[-3])
+    end = int(table.last_offset[-1]) + 1
+    damage_file(log, cut_to, int(table.position[-3]) + 80)
+    result, found = planned(run, killed)
+    one, count, gone = found["codec-none-0"], last + 1 - first, end - last - 1
+    assert one["lost_records"] == count
+    assert (one["lost_acknowledged"], one["lost_before"]) == (count + gone, gone)
+    assert len(actions(result)["lacks"]) == 1
+    shown = run("plan", killed)
+    heading, *_ = shown.lines
+    assert numbers(heading)[-2:] == [count, gone]
+    assert numbers(last_line(shown))[-4:] == [count, 1, gone, 1]
+
+
 def test_a_batch_without_a_whole_header_is_counted_in_offsets(run, killed):
     log, position, first, last = last_batch(killed)
     damage_file(log, cut_to, position + 30)
