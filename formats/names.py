@@ -41,6 +41,8 @@ CLUSTER_METADATA = "__cluster_metadata"
 CONSUMER_OFFSETS = "__consumer_offsets"
 SHARE_GROUP_STATE = "__share_group_state"
 INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, "__transaction_state", SHARE_GROUP_STATE})
+COORDINATORS_OF_GROUPS = frozenset({CONSUMER_OFFSETS, SHARE_GROUP_STATE})
+"""Topics in which coordinators store groups: their members, committed offsets and start offsets."""
 TOPIC_MAX_SIZE = 249
 NAME_MAX_SIZE = 255
 

@@ -51,6 +51,8 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._last_withheld: Path | None = None
         self._uncounted: list[int] = []
         """Acknowledged offsets of each partition that loses records of unknown number."""
+        self._doubts_groups = False
+        """True if a partition in which groups are stored loses records, or lacks some."""
         self._lacking: list[int] = []
         """Acknowledged offsets that each partition had lost before this run."""
         self._counts: Counter[str] = Counter()
@@ -83,6 +85,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         summary.records += forecast.records_scanned
         summary.bytes += forecast.bytes_read
         lost = sum(loss.records for loss in losses)
+        self._doubts_groups |= forecast.doubts_groups
         acknowledged, before = forecast.lost_acknowledged or 0, forecast.lost_before
         if losses:
             self._losing.append(replace(forecast, actions=()))

@@ -7,6 +7,7 @@ from logtool.disk import files, shell
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.inputs import GivenPaths
 from logtool.startup.forecast import Forecast
+from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.request import LoadRequest
 
@@ -67,3 +68,9 @@ def compare(copies: Iterable[LogDirCopy]) -> Iterator[str]:
     """Yield the command that compares each pair of a log dir and its copy."""
     for one in copies:
         yield f"logtool diff {shell.path(one.of)} {shell.path(one.path)}"
+
+
+def groups(log_dirs: Sequence[LogDirStart]) -> str | None:
+    """Return the command that shows groups; None without log dirs."""
+    paths = [shell.path(one.log_dir.path) for one in log_dirs]
+    return " ".join(["logtool groups", *paths]) if paths else None

@@ -296,6 +296,7 @@ class PlanPrinter(ActionPrinter):
             yield "to compare a log dir with its copy", command
         losing = self._losing
         early = None if self._is_bad() else mending.early(self._forecast, self._forecasts)
+        doubtful = self._forecast.log_dirs if self._doubts_groups else ()
         for end, found in (
             ("to recover before the start", early),
             ("to recover what no broker loads", mending.cut(self._forecasts)),
@@ -304,6 +305,7 @@ class PlanPrinter(ActionPrinter):
                 mending.fill(losing),
             ),
             (self._accepting(), mending.accept(losing, self._report.inputs)),
+            ("to see which groups may be missing or older", mending.groups(doubtful)),
         ):
             if found:
                 yield end, found

@@ -88,8 +88,8 @@ FORECAST: Final = Table("partition", "partition that a broker loads", (
     size("lost_bytes", "bytes of log that are lost"),
     Column("lost_acknowledged", Kind.INT64, "offsets below the checkpointed high watermark that "
            "the log lacks after the load", "count", "no high watermark is known"),
-    count("lost_before", "offsets in `lost_acknowledged` that were gone before this start: no batch "
-          "that it loses has them"),
+    count("lost_before", "offsets in `lost_acknowledged` that were gone before this start: no "
+          "batch that it loses has them"),
     Column("fix", Kind.STRING, "the command line that repairs the log from another copy",
            null="the other paths hold no copy of the partition"),
 ), note="The load of one partition by a broker.", type="partition",

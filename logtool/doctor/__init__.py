@@ -9,6 +9,7 @@ examination   the run: a quick look, the next start, then every batch while ther
 log_map       the segments of each log with the places of damage
 diagnosis     the answers from the results of a run
 controllers   whether the given log dirs hold enough voters to elect a controller
+coordinators  the groups that lost records may concern
 next_command  the one command to run next
 environment   the software and the limits that logtool runs with
 """

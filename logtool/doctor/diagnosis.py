@@ -38,6 +38,7 @@ from logtool.doctor.answers import (
     VersionsAnswer,
 )
 from logtool.doctor.controllers import controllers
+from logtool.doctor.coordinators import coordinators
 from logtool.doctor.examination import Examination
 from logtool.doctor.holdings import LogDirNumbers
 from logtool.doctor.next_command import (
@@ -96,6 +97,8 @@ def diagnose(runs: Sequence[Examination]) -> Iterator[Diagnosed]:
     if quorum := controllers(runs):
         runs[0].summary.to_do = True
         yield quorum
+    if groups := coordinators(runs):
+        yield groups
     yield from comparison(runs, named)
     if end:
         raise end

@@ -187,12 +187,12 @@ def _undelete(run: Examination, waiting: Sequence[Finding]) -> Next:
 
 def copies_of(run: Examination, others: Sequence[Examination]) -> list[Path]:
     """Return the paths of other brokers that have a sound copy of a damaged partition."""
-    damaged = _damaged(run)
+    missing = damaged(run)
     copies: list[Path] = []
     for other in others:
-        is_bad = _damaged(other)
+        is_bad = damaged(other)
         sound = {one for home in other.homes for one in home.partitions}
-        if any(name in sound and name not in is_bad for name in damaged):
+        if any(name in sound and name not in is_bad for name in missing):
             copies += other.paths
     return copies
 
@@ -223,7 +223,7 @@ def _is_serious(found: Finding) -> bool:
     return found.severity is not Severity.INFO
 
 
-def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
+def damaged(run: Examination) -> set[tuple[str | None, int | None]]:
     """Return topic and partition of the logs that have damage or lose records at the start."""
     lost = {(one.request.topic, one.request.partition) for one in run.forecasts if one.losses}
     return lost | {

@@ -9,7 +9,7 @@ from logtool.actions import Action, FileChange, Loss
 from logtool.checks import log_absence
 from logtool.errors import UnreadableError
 from logtool.formats import wording
-from logtool.formats.names import DirectoryKind
+from logtool.formats.names import COORDINATORS_OF_GROUPS, DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
 from logtool.loading.loader import load
@@ -138,6 +138,12 @@ class PartitionForecast:
             or (action.action == "unnoticed" and action.path.suffix == ".log")
             for action in self.actions
         )
+
+    @property
+    def doubts_groups(self) -> bool:
+        """Return whether groups are stored in it, and it loses records or lacks some it held."""
+        is_lacking = any(action.loss or action.action == "lacks" for action in self.actions)
+        return self.request.topic in COORDINATORS_OF_GROUPS and is_lacking
 
     @property
     def failure(self) -> str | None:

@@ -188,3 +188,17 @@ def test_a_restore_plan_says_what_is_in_doubt_before_each_command(run, home):
         ("b", True, []),
         ("g", False, ["orders-0"]),
     ]
+
+
+@pytest.mark.parametrize("topic_name", ["__consumer_offsets", "__share_group_state", "orders"])
+def test_doctor_and_plan_lead_to_groups_if_groups_may_be_lost(run, home, topic_name):
+    (home / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    command = f"logtool groups {home}"
+    for row, is_lost in ((f"{topic_name} 0 1", False), (f"{topic_name} 0 150", True)):
+        checkpoint(home, row)
+        is_named = is_lost and topic_name != "orders"
+        doctor = run("doctor", "-f", "ndjson", home)
+        assert (command in [one["command"] for one in doctor.of_type("next")]) == is_named
+        (summary,) = run("plan", "-f", "ndjson", home).of_type("summary")
+        assert (command in summary["next"]) == is_named
+        assert (command in run("plan", home).stderr) == is_named
