@@ -31,8 +31,8 @@ Controller = Annotated[
     typer.Option(
         "--controller",
         metavar="ID",
-        help="Assume that this controller wins the election, also if too few voters are given."
-        " Default: the one with the longest metadata log that may win.",
+        help="Assume that this controller wins the election, also if too few voters are given, or"
+        " if others are ahead of it. Default: the one with the longest metadata log that may win.",
     ),
 ]
 

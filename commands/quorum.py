@@ -86,9 +86,11 @@ def quorum(
     --broker-config. The committed offset is not on any disk. If the nodes of the missing copies
     were a majority, the command reports that records may be committed that no copy here contains.
 
-    A node that does not vote may have records that no voter has. If these are only NoOpRecords,
-    nothing is to be done. Otherwise the command counts them by kind, and prints the command that
-    gives a voter this copy.
+    A node that does not vote may have records that no given voter has. If these are only
+    NoOpRecords, nothing is to be done. Otherwise the command counts them by kind, names the changes
+    that are lost and the dirs that become strays without them, and prints for each given voter the
+    command that gives it this copy. A voter was rolled back if another copy has records of an epoch
+    in which the voter itself was the leader, behind the end of its log.
 
     Changing the voters:
 

@@ -180,6 +180,11 @@ def _controllers(obj: Object) -> str:
         lines.append(f"  may win the election: {', '.join(map(str, obj['may_win']))}")
     if obj["not_assumed"]:
         lines.append(f"  the node of --controller is not taken to win: {obj['not_assumed']}")
+    if obj["unlikely"]:
+        lines.append(
+            f"  node {obj['node']} is taken to win, as --controller asks, but is not expected to: "
+            f"{obj['unlikely']}"
+        )
     behind = f", {text.count(obj['behind'], 'offset')} behind the longest" if obj["behind"] else ""
     if behind and not obj["lacks_changes"]:
         behind += " (NoOp records, which change nothing)"

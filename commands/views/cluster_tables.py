@@ -51,6 +51,8 @@ CONTROLLERS: Final = Table("controllers", "run", (
     Column("path", Kind.PATH, "directory of this copy", value="leader.path"),
     Column("not_assumed", Kind.STRING, "why the node of --controller is not taken to win",
            null="it is taken to win, or the option was not given"),
+    Column("unlikely", Kind.STRING, "why the node of --controller, which is taken to win, is not "
+           "expected to", null="it may win, or the option was not given"),
     offset("log_end_offset", "end of this copy", value="leader.log_end"),
     Column("last_epoch", Kind.INT32, "leader epoch of the last batch of this copy",
            value="leader.last_epoch"),

@@ -214,10 +214,10 @@ def _rewrite(obj: Object) -> Iterator[str]:
         yield f"set on every node: {key}={text.escape(value)}"
 
 
-def _changes(changes: list[dict[str, Any]]) -> Iterator[str]:
+def _changes(changes: list[dict[str, Any]], when: str = "LOST with this choice") -> Iterator[str]:
     """Yield the lost changes kind by kind."""
     outcomes = {"removed": "disappears", "added": "comes back", "changed": "gets an earlier state"}
-    yield f"LOST with this choice: {text.count(len(changes), 'change')} of the metadata"
+    yield f"{when}: {text.count(len(changes), 'change')} of the metadata"
     groups: dict[str, list[str]] = {}
     for one in changes:
         groups.setdefault(f"{one['kind']} {outcomes[one['difference']]}", []).append(one["name"])
@@ -296,22 +296,35 @@ def _quorum(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> Itera
         yield "the copies do not contradict each other"
     end, epoch = obj["keep_end_offset"], obj["keep_epoch"]
     yield (f"keep the copy of {text.escape(obj['keep'])}: last epoch {epoch}, log end {end}")
-    yield from _lost(obj) if is_compared else ()
+    yield from _lost(obj) if is_compared and not obj["voters_are_behind"] else ()
     if obj["strays"]:
         yield terminal.paint_stdout(_strays(obj["strays"]), "error", settings.color)
     counted = ", ".join(f"{one['count']:,} {text.escape(one['record'])}" for one in obj["unvoted"])
     if obj["voters_are_behind"]:
         line = (
-            f"NO VOTER has what {text.escape(obj['keep'])} has, which does not vote: {counted}. "
-            "The voters lost it, or are of an earlier moment. A broker that runs cannot go on, and "
-            "one that starts cuts it"
+            f"NO VOTER given here has what {text.escape(obj['keep'])} has, which does not vote: "
+            f"{counted}. These voters lost it, or are of an earlier moment. A broker that runs "
+            "cannot go on, and one that starts cuts it"
         )
         yield terminal.paint_stdout(line, "error", settings.color)
+        for lack in obj["lacking"]:
+            span = text.offsets(lack["first_offset"], lack["last_offset"])
+            yield f"  {text.escape(lack['copy'])} lacks {span}"
     elif counted:
         yield (
             f"only {text.escape(obj['keep'])}, which does not vote, has {counted}: these change "
             "nothing, and its next start cuts them"
         )
+    for name in obj["rolled_back"]:
+        line = (
+            f"{text.escape(name)} WAS ROLLED BACK, or has lost its end: another copy has records "
+            "that it wrote itself as the leader, behind the end of its log. It must not be elected "
+            "as it is"
+        )
+        yield terminal.paint_stdout(line, "error", settings.color)
+    if obj["copying"]:
+        lost = [*_without(obj)]
+        yield from (terminal.paint_stdout(line, "error", settings.color) for line in lost)
     if obj["unknown"]:
         yield terminal.paint_stdout(text.escape(obj["unknown"]), "warning", settings.color)
     if obj["brokers_not_given"]:
@@ -328,13 +341,16 @@ def _quorum(obj: Object, settings: OutputSettings, *, is_ordered: bool) -> Itera
 def _commands(obj: Object) -> Iterator[str]:
     if obj["copying"]:
         when = "to keep its copy" if obj["command"] is None else "if the missing copies are lost"
+        others = [one["command"] for one in obj["lacking"] if one["command"] != obj["copying"]]
+        each = "each of these controllers" if others else "a controller"
         yield (
             f"node {text.escape(obj['keep'])} has no vote and is not registered as a controller: "
-            f"it cannot be elected; {when}, stop all nodes and give its copy to a controller. This "
-            "command leaves meta.properties and quorum-state of the controller in place, and its "
-            "old metadata log in a directory of another name:"
+            f"it cannot be elected; {when}, stop all nodes and give its copy to {each}, before "
+            "any node starts. The command leaves meta.properties and quorum-state of the "
+            "controller in place, and its old metadata log in a directory of another name:"
         )
         yield f"  {obj['copying']}"
+        yield from (f"  {command}" for command in others)
     if obj["command"]:
         yield "find the missing copies; if they are lost, give the copy to keep other voters:"
         yield f"  {obj['command']}"
@@ -353,6 +369,13 @@ def _agreement(obj: Object) -> Iterator[str]:
     snapshots = f"; snapshots show that all records below {least} were committed" if least else ""
     if obj["majority_offset"] is None:
         yield f"{need}, and fewer copies were given: its last common offset is not known{snapshots}"
+    elif obj["voters_are_behind"]:
+        most = obj["majority_at_most"]
+        upper = "" if most is None else f": perhaps all below {most}"
+        yield (
+            f"{need}: the given copies of a majority have all offsets below "
+            f"{obj['majority_offset']}, but it had more once{upper}{snapshots}"
+        )
     elif obj["majority_at_most"] == obj["majority_offset"]:
         yield f"{need}: a majority had all offsets below {obj['majority_offset']}{snapshots}"
     else:
@@ -377,6 +400,14 @@ def _batch(batch: dict[str, Any] | None) -> str:
     return f"{span} of epoch {batch['leader_epoch']} (CRC {batch['crc']})"
 
 
+def _without(obj: Object) -> Iterator[str]:
+    """Yield the losses if no controller gets the copy to keep, that of a broker."""
+    if obj["heir_losses"]:
+        yield from _changes(obj["heir_losses"], "LOST if no controller gets this copy")
+    if obj["heir_strays"]:
+        yield f"without this copy, {_strays(obj['heir_strays'])}"
+
+
 def _strays(strays: list[dict[str, Any]]) -> str:
     names = list(dict.fromkeys(f"{one['topic']}-{one['partition']}" for one in strays))
     named = ", ".join(map(text.escape, names[:_MOST_NAMED]))
@@ -384,8 +415,9 @@ def _strays(strays: list[dict[str, Any]]) -> str:
     deleted = any(one["action"] == "delete" for one in strays)
     outcome = "are DELETED" if deleted else "get names that end in -stray"
     return (
-        f"{text.count(len(strays), 'partition dir')} become strays at a start with this copy, "
-        f"which does not have them, and {outcome}: {named}{more}"
+        f"{text.count(len(strays), 'partition dir')} with "
+        f"{text.count(sum(one['offsets'] for one in strays), 'offset')} become strays at the "
+        f"start, because the metadata log does not have them, and {outcome}: {named}{more}"
     )
 
 

@@ -84,6 +84,7 @@ STRAY: Final = Table("stray", "partition dir that becomes a stray", (
            "ends in -stray; delete: it deletes the directory (before 3.7)",
            words=("stray", "delete")),
     Column("reason", Kind.STRING, "reason for the action"),
+    Column("offsets", Kind.INT64, "offsets of its log", "count"),
 ), note="A partition dir that the copy to keep does not give to its node.",
     made_from="logtool.quorum.strays:StrayDir")  # fmt: skip
 _UNVOTED = Table("unvoted", "records of one kind", (
@@ -91,6 +92,21 @@ _UNVOTED = Table("unvoted", "records of one kind", (
            "them; unreadable: the rest of the log"),
     Column("count", Kind.INT64, "number of the records", "count"),
 ), made_from="logtool.quorum.unvoted:RecordCount")  # fmt: skip
+_LACK = Table("lack", "voter that lacks changes", (
+    Column("copy", Kind.STRING, "name of the copy of the voter", value="copy.label"),
+    Column("first_offset", Kind.INT64, "first offset that it lacks", "offset"),
+    Column("last_offset", Kind.INT64, "last offset that it lacks", "offset"),
+    Column("records", Kind.OBJECT, "records that it lacks", of=_UNVOTED, many=True),
+    Column("command", Kind.STRING, "command that gives it the copy to keep; quoted for a shell"),
+), note="A given voter whose log lacks changes that the copy to keep has.",
+    made_from="logtool.quorum.giving:VoterLack")  # fmt: skip
+_CHANGE = Table("change", "change of the metadata that is lost", (
+    Column("kind", Kind.STRING, "kind of the entity, as in metadata diff", value="entity.kind"),
+    Column("name", Kind.STRING, "name of the entity", value="entity.name"),
+    Column("difference", Kind.STRING, "whether the entity disappears, comes back, or gets an "
+           "earlier state", value="word", words=("removed", "added", "changed")),
+), note="An entity that differs between the furthest of the given copies and the copy to keep.",
+    made_from="logtool.metadata.difference:Difference")  # fmt: skip
 _UNKNOWN_VOTERS = "no copy names the voters"
 QUORUM: Final = Table("quorum", "run", (
     Column("copies", Kind.STRINGS, "names of the given copies", value="labels"),
@@ -108,7 +124,7 @@ QUORUM: Final = Table("quorum", "run", (
     Column("majority_offset", Kind.INT64, "offset below which the given copies of a majority of "
            "the voters have all records", "offset", "fewer copies than a majority were given"),
     Column("majority_at_most", Kind.INT64, "largest possible offset below which a majority has all "
-           "records",
+           "records; the end of the copy to keep, if the given voters have lost records of it",
            "offset", "copies that were not given may have more records"),
     Column("committed_at_least", Kind.INT64, "end of the newest snapshot, below which all records "
            "were committed; 0 without a snapshot", "offset"),
@@ -130,9 +146,19 @@ QUORUM: Final = Table("quorum", "run", (
     Column("strays", Kind.OBJECT, "partition dirs next to the given copies that become strays at a "
            "start with the copy to keep", of=STRAY, many=True),
     Column("unvoted", Kind.OBJECT, "records of the copy to keep, that of a node without a vote, "
-           "which no voter has", of=_UNVOTED, many=True),
+           "which no given voter has; empty with the copies of fewer than a majority",
+           of=_UNVOTED, many=True),
     Column("voters_are_behind", Kind.BOOL, "whether unvoted has other records than NoOpRecord: the "
-           "voters lost data, or their volumes are of an earlier moment"),
+           "given voters lost data, or their volumes are of an earlier moment"),
+    Column("lacking", Kind.OBJECT, "the given voters, with what they lack of the copy to keep; "
+           "empty if voters_are_behind is false", of=_LACK, many=True),
+    Column("rolled_back", Kind.STRINGS, "names of the copies that end before records which their "
+           "own node wrote as the leader of an epoch: volumes of an earlier moment",
+           value="rolled_back_labels"),
+    Column("heir_strays", Kind.OBJECT, "partition dirs that become strays if no controller gets "
+           "the copy to keep, that of a broker; empty if copying is null", of=STRAY, many=True),
+    Column("heir_losses", Kind.OBJECT, "changes of the metadata that are then lost",
+           of=_CHANGE, many=True),
     Column("unknown", Kind.STRING, "sentence about facts that are not known because copies "
            "are missing", null="nothing"),
     Column("brokers_not_given", Kind.NUMBERS, "node ids of the brokers whose copies were not given "
@@ -146,13 +172,6 @@ QUORUM: Final = Table("quorum", "run", (
            "of a node that can be a controller"),
 ), note="The result for all copies together.", type="quorum",
     made_from="logtool.quorum.verdict:Quorum")  # fmt: skip
-_CHANGE = Table("change", "change of the metadata that is lost", (
-    Column("kind", Kind.STRING, "kind of the entity, as in metadata diff", value="entity.kind"),
-    Column("name", Kind.STRING, "name of the entity", value="entity.name"),
-    Column("difference", Kind.STRING, "whether the entity disappears, comes back, or gets an "
-           "earlier state", value="word", words=("removed", "added", "changed")),
-), note="An entity that differs between the furthest of the given copies and the copy to keep.",
-    made_from="logtool.metadata.difference:Difference")  # fmt: skip
 REWRITE: Final = Table("rewrite", "change of the voters", (
     Column("copy", Kind.STRING, "name of the copy to keep", value="copy.label"),
     Column("path", Kind.PATH, "the directory of the copy to keep", value="copy.path"),

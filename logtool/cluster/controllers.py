@@ -15,6 +15,8 @@ from logtool.metadata.image import MetadataImage
 from logtool.quorum.copy import MetadataCopy
 from logtool.quorum.verdict import Quorum, is_of
 
+_UNLIKELY = "its metadata log is behind those of a majority of the voters"
+
 
 @dataclass(frozen=True, slots=True)
 class Controllers:
@@ -32,6 +34,8 @@ class Controllers:
     """None if the metadata log cannot be read."""
     not_assumed: str | None = None
     """Why the node that is wanted is not the leader; None if it is, or if none is wanted."""
+    unlikely: str | None = None
+    """Why the node that is wanted, and taken to win, is not expected to; None if it may win."""
 
     @property
     def voters(self) -> tuple[int, ...]:
@@ -83,8 +87,9 @@ class Controllers:
 def elect(quorum: Quorum, wanted: int | None = None) -> Controllers:
     """Return the outcome of the election that the given copies allow.
 
-    Of the nodes that may win, or of all voters without a majority, the one `wanted` is taken to
-    win, else that with the longest log.
+    The voter that is `wanted` is taken to win, also if its log is behind those of a majority: with
+    other voters than the given ones it may. Else it is the one with the longest log of those that
+    may win, or of all voters without a majority.
     """
     candidates = [one for one in _of_voters(quorum) if one.is_whole]
     majority = quorum.majority or 0
@@ -94,7 +99,7 @@ def elect(quorum: Quorum, wanted: int | None = None) -> Controllers:
         if len([other for other in candidates if other.position <= one.position]) >= majority > 0
     ]
     able = sorted(winners or candidates, key=lambda one: one.position, reverse=True)
-    named = [one for one in able if one.node == wanted]
+    named = [one for one in candidates if one.node == wanted]
     leader = next(iter(named or able), quorum.keep)
     try:
         image = leader.image
@@ -106,6 +111,7 @@ def elect(quorum: Quorum, wanted: int | None = None) -> Controllers:
         leader=leader,
         image=image,
         not_assumed=_not_assumed(quorum, wanted) if wanted is not None and not named else None,
+        unlikely=_UNLIKELY if named and named[0] not in able else None,
     )
 
 
@@ -116,9 +122,7 @@ def _not_assumed(quorum: Quorum, wanted: int) -> str:
         return "no metadata log of this node was given"
     if not any(is_of(one, voter) for one in own for voter in quorum.voters or ()):
         return "it is not a voter"
-    if not any(one.is_whole for one in own):
-        return "its metadata log lacks records"
-    return "its metadata log is behind those of a majority"
+    return "its metadata log lacks records"
 
 
 def _of_voters(quorum: Quorum) -> Iterator[MetadataCopy]:

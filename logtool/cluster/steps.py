@@ -20,6 +20,7 @@ from logtool.formats import names, wording
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import DIRECTORY
+from logtool.quorum import giving
 
 MOST_SAVED = 20
 """Partitions whose cut records the steps save one by one; the others are counted."""
@@ -222,15 +223,30 @@ def _quorum(controllers: Controllers | None) -> Iterator[Step]:
             controllers.quorum.command or controllers.command,
         )
     elif controllers.quorum.voters_are_behind:
-        kept = controllers.quorum.keep
-        kinds = ", ".join(f"{one.count:,} {one.record}" for one in controllers.quorum.unvoted)
-        yield _draft(
-            f"give a voter the metadata log of {kept.label}, which does not vote: no voter has "
-            f"{kinds}. Or accept that these changes are lost, and leave this step out",
-            controllers.quorum.copying,
-        )
+        yield from _giving(controllers)
     elif controllers.quorum.is_grave:
         yield _draft("look at the copies of the metadata log first", controllers.command)
+
+
+def _giving(controllers: Controllers) -> Iterator[Step]:
+    """Yield the commands that give the metadata log of a broker to the voters that lack it."""
+    quorum = controllers.quorum
+    kinds = ", ".join(f"{one.count:,} {one.record}" for one in quorum.unvoted)
+    lost = "; ".join(giving.described(giving.losses(quorum)))
+    for number, one in enumerate(quorum.lacking):
+        span = wording.offsets(one.first_offset, one.last_offset)
+        why = (
+            f"it lacks {span} too"
+            if number
+            else f"no given voter has {kinds}. If these controllers start without it, this is "
+            f"lost: {lost or 'nothing that the topics and settings show'}"
+        )
+        yield _draft(
+            f"give node {one.copy.node} the metadata log of node {quorum.keep.label}, which does "
+            f"not vote, before any node starts: {why}",
+            one.command,
+        )
+    yield _draft("run 'logtool cluster' again: the steps below are those without the copies above")
 
 
 def _strays(
@@ -240,8 +256,10 @@ def _strays(
 
     A topic that was made again, or a copy without a topic id, is no sign of an old metadata log.
     """
+    if controllers is None or controllers.quorum.lacking:
+        return
     count = sum(len(one.strays) for one in partitions if one.topic_id is None)
-    if count and controllers:
+    if count:
         yield _draft(
             f"look for a metadata log that has {wording.count(count, 'partition dir')}: with the "
             f"one of node {controllers.leader.node} they get names that end in -stray",

@@ -12,6 +12,7 @@ from logtool.errors import RefusedError, UnreadableError
 from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log.inputs import NodeDir
+from logtool.quorum import giving
 from logtool.quorum.copy import MetadataCopy, read
 from logtool.quorum.rewrite import Rewrite, check_losses, plan
 from logtool.quorum.strays import strays_with
@@ -88,7 +89,14 @@ class Inquiry:
     def _verdict(self, copies: Sequence[MetadataCopy]) -> Quorum:
         """Return the verdict with the strays; UnreadableError if a log dir cannot be read."""
         found = judge(copies, self.configured, self._wanted)
-        return replace(found, strays=tuple(strays_with(found.keep, copies)))
+        found = replace(found, strays=tuple(strays_with(found.keep, copies)))
+        if found.copying is None or found.heir is None:
+            return found
+        return replace(
+            found,
+            heir_strays=tuple(strays_with(found.heir, copies)),
+            heir_losses=giving.losses(found),
+        )
 
     def _ordered(self, found: Quorum, order: Order) -> Iterator[Item]:
         log_dir = found.keep.path.resolve().parent

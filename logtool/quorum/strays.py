@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from logtool.errors import UnreadableError
 from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
@@ -15,6 +16,7 @@ from logtool.log.inputs import PathKind
 from logtool.node.identity import identify, topic_id_of
 from logtool.node.node import Node
 from logtool.quorum.copy import MetadataCopy
+from logtool.retention.segments import end_of
 from logtool.startup import strays
 
 
@@ -29,6 +31,8 @@ class StrayDir:
     action: str
     """``stray`` or ``delete``, as in `logtool.actions`."""
     reason: str
+    offsets: int = 0
+    """Offsets of its log, by the segments in it."""
 
     @property
     def key(self) -> TopicPartition:
@@ -60,4 +64,14 @@ def strays_with(keep: MetadataCopy, copies: Sequence[MetadataCopy]) -> Iterator[
                 partition=directory.partition,
                 action=outcome.action,
                 reason=outcome.text,
+                offsets=_offsets(path),
             )
+
+
+def _offsets(path: Path) -> int:
+    """Return the number of offsets in a log: 0 if it cannot be listed, or is empty."""
+    try:
+        segments = opening.open_partition(path).segments
+        return max(0, end_of(segments[-1]) - segments[0].base_offset) if segments else 0
+    except UnreadableError:
+        return 0

@@ -12,7 +12,6 @@ of its own. Source: ``KafkaRaftClient``, ``LeaderState.maybeUpdateHighWatermark`
 from collections.abc import Sequence, Set
 from contextlib import suppress
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
@@ -21,9 +20,11 @@ from logtool.copies.pair import CopyPair
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.formats import wording
-from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.metadata.difference import Difference
+from logtool.quorum import giving
 from logtool.quorum.copy import MetadataCopy
+from logtool.quorum.giving import VoterLack
 from logtool.quorum.strays import StrayDir
 from logtool.quorum.unvoted import RecordCount, unvoted
 from logtool.quorum.voters import Voter
@@ -61,20 +62,33 @@ class Quorum:
     """Offset below which a majority of the voters has all records, by the copies given; None if
     there are too few copies."""
     majority_at_most: int | None
-    """Most that a majority can have; None if the missing voters may have more."""
+    """Most that a majority can have had; None if the missing voters may have more."""
     committed_at_least: int
     """The end of the newest snapshot of all copies."""
     losses: tuple[CopyLoss, ...]
     unvoted: tuple[RecordCount, ...] = ()
-    """Records of the kept copy, that of an observer, which no voter has; empty if the copy of a
-    voter was not given."""
+    """Records of the kept copy, that of an observer, which no given voter has; empty if the copies
+    of fewer than a majority of the voters were given."""
+    lacking: tuple[VoterLack, ...] = ()
+    """The given voters, if none of them has the changes of the kept copy, that of an observer."""
+    rolled_back: tuple[MetadataCopy, ...] = ()
+    """Copies that end before records which their own node wrote as the leader."""
     strays: tuple[StrayDir, ...] = ()
     """Partition dirs next to the copies that become strays with the copy to keep."""
+    heir_strays: tuple[StrayDir, ...] = ()
+    """Partition dirs that become strays if no controller gets the kept copy, that of a broker."""
+    heir_losses: tuple[Difference, ...] = ()
+    """Differences that the nodes see if no controller gets it."""
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Return the names of the copies that were given."""
         return tuple(one.label for one in self.copies)
+
+    @property
+    def rolled_back_labels(self) -> tuple[str, ...]:
+        """Return the names of the copies that are of an earlier moment."""
+        return tuple(one.label for one in self.rolled_back)
 
     @property
     def majority(self) -> int | None:
@@ -89,8 +103,12 @@ class Quorum:
 
     @property
     def may_lack_committed(self) -> bool:
-        """Return whether missing voters may have agreed on records that no copy here has."""
-        return self.majority is None or len(self.missing) >= self.majority
+        """Return whether voters may have agreed on records that no copy here has.
+
+        The missing voters alone may have, or voters that have lost the end of their logs since.
+        """
+        few = self.majority is None or len(self.missing) >= self.majority
+        return few or self.voters_are_behind
 
     @property
     def clusters(self) -> set[str]:
@@ -108,9 +126,9 @@ class Quorum:
 
     @property
     def voters_are_behind(self) -> bool:
-        """Return whether a node that does not vote has changes that no voter has.
+        """Return whether a node that does not vote has changes that no given voter has.
 
-        It fetched them from a voter, so that all voters lost them, or are of an earlier moment. A
+        It fetched them from a voter, so that all these lost them, or are of an earlier moment. A
         NoOpRecord is no change.
         """
         return any(one.is_change for one in self.unvoted)
@@ -136,6 +154,11 @@ class Quorum:
         whose = f"no copy of {wording.count(len(self.missing), 'voter')} was given ({names})"
         if not self.may_lack_committed:
             return f"{whose}; a copy given here has every committed record"
+        if self.voters_are_behind:
+            return (
+                f"{whose}, and the voters given here lost records: whether more records were "
+                f"committed after offset {self.keep.log_end - 1} is not known"
+            )
         return (
             f"{whose}: these voters are enough to have agreed on records that no copy "
             "given here has, and logtool cannot know what they agreed on after offset "
@@ -177,12 +200,7 @@ class Quorum:
         heir = self.heir if self.voters is not None and needed else None
         if heir is None or heir is self.keep:
             return None
-        # The name of a partition would make the current directory look like a log dir.
-        state, away = FileKind.QUORUM_STATE.value, Path(f"node-{heir.node}.metadata-log")
-        new = shell.path(heir.path / state)
-        own = f"cp -a {shell.path(away / state)} {new}" if heir.state else f"rm -f {new}"
-        log = shell.path(heir.path)
-        return f"mv {log} {shell.path(away)} && cp -a {shell.path(self.keep.path)} {log} && {own}"
+        return giving.command(heir, self.keep)
 
     @property
     def command(self) -> str | None:
@@ -254,11 +272,16 @@ def judge(
         else:
             missing.append(voter)
     own = _of_voters(copies, voters)
-    lacks = bool(own) and not missing and keep.role == "observer"
-    lacks &= all(one.position < keep.position or not one.is_whole for one in own)
-    begin = max((_whole_end(one, _agreed(one, keep, pairs)) for one in own), default=0)
     majority = len(voters) // 2 + 1 if voters else 0
+    lacks = bool(own) and len(missing) < majority and keep.role == "observer"
+    lacks &= all(one.position < keep.position or not one.is_whole for one in own)
+    begins = [(one, _whole_end(one, _agreed(one, keep, pairs))) for one in own]
+    records = unvoted(keep, max(begin for _, begin in begins)) if lacks else ()
     ends.sort(reverse=True)
+    most = _at_most(ends, majority - len(missing)) if voters else None
+    is_behind = any(one.is_change for one in records)
+    if is_behind and most is not None:
+        most = max(most, keep.log_end)
     return Quorum(
         copies=tuple(copies),
         pairs=pairs,
@@ -268,12 +291,14 @@ def judge(
         voters_from=source,
         missing=tuple(missing),
         majority_offset=ends[majority - 1] if voters and len(ends) >= majority else None,
-        majority_at_most=_at_most(ends, majority - len(missing)) if voters else None,
+        majority_at_most=most,
         committed_at_least=max(
             (copy.newest.end_offset for copy in copies if copy.newest), default=0
         ),
         losses=tuple(_losses(copies, keep, pairs)),
-        unvoted=unvoted(keep, begin) if lacks else (),
+        unvoted=records,
+        lacking=tuple(giving.lacking(begins, keep)) if is_behind else (),
+        rolled_back=tuple(one for one in copies if giving.is_rolled_back(one, copies)),
     )
 
 

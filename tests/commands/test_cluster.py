@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from crc32c import crc32c
 from damage import flip
-from metadata_logs import NO_OP, data, log_dir, voters_batch
+from metadata_logs import NO_OP, data, log_dir, registration, voters_batch
 
 from logtool.apply import outside
 from logtool.log import opening
@@ -355,3 +355,24 @@ def test_directories_that_the_start_deletes_are_named(run, scenario):
     assert verdict["undelete"] == f"logtool undelete --output back {home}"
     (other,) = run("cluster", "-f", "ndjson", f"1={scenario('4.3.1/formatted')}").of_type("cluster")
     assert (other["deleted"], other["undelete"]) == (0, None)
+
+
+def test_with_one_voter_absent_steps_give_the_copy_of_a_broker_to_the_others(run, tmp_path):
+    begin = voters_batch(0, (1, 2, 3))
+    homes = [log_dir(tmp_path, node, begin) for node in (2, 3)]
+    broker = log_dir(tmp_path, 9, begin, data(2, registration(9)), data(3, NO_OP))
+    result = run("cluster", "-f", "ndjson", *homes, broker)
+    (verdict,) = run("quorum", "-f", "ndjson", *homes, broker).of_type("quorum")
+    wanted = {one["command"] for one in verdict["lacking"]}
+    found = {one["command"] for one in result.of_type("step")}
+    assert (len(wanted), wanted <= found) == (2, True)
+
+
+def test_the_controller_that_is_wanted_is_assumed_though_it_is_behind(run, tmp_path):
+    begin = voters_batch(0, (1, 2, 3))
+    old = log_dir(tmp_path, 2, begin)
+    whole = [log_dir(tmp_path, node, begin, data(2, NO_OP)) for node in (1, 3)]
+    result = run("cluster", "-f", "ndjson", "--controller", 2, *whole, old)
+    (found,) = result.of_type("controllers")
+    assert (found["node"], found["not_assumed"], found["may_win"]) == (2, None, [1, 3])
+    assert found["unlikely"]

@@ -7,7 +7,7 @@ import metadata_records
 import pytest
 from answers import numbers
 from damage import damage_file, flip
-from metadata_logs import NO_OP, data, log_dir, registration, voters_batch
+from metadata_logs import NO_OP, control, data, log_dir, registration, voters_batch
 from verification import fingerprint
 
 BEGIN = voters_batch(0, (1, 2, 3))
@@ -251,3 +251,46 @@ def test_an_unfinished_append_is_shown_with_its_place(run, tmp_path):
     whole = log_dir(tmp_path / "whole", 1, BEGIN)
     (copy,) = run("quorum", "-f", "ndjson", whole).of_type("copy")
     assert (copy["unfinished_position"], copy["unfinished_bytes"]) == (None, None)
+
+
+def test_with_one_voter_lost_the_others_get_the_longer_copy_of_a_broker(run, tmp_path):
+    known = data(2, metadata_records.topic("orders", TOPIC),
+                 metadata_records.partition(TOPIC, 0, (9,), 9))  # fmt: skip
+    two = log_dir(tmp_path, 2, BEGIN)
+    three = log_dir(tmp_path, 3, BEGIN, state={"leaderId": 2})
+    broker = log_dir(tmp_path, 9, BEGIN, known, data(4, NO_OP))
+    (two / "__cluster_metadata-0" / "00000000000000000000-0000000000.checkpoint").write_bytes(
+        b"".join((control(0, 3, bytes(10)), control(1, 4, bytes(2))))
+    )
+    add_partitions(broker, "orders-0")
+    status, verdict, text = verdict_of(run, two, three, broker)
+    assert (status, verdict["keep"], verdict["missing"]) == (1, "9", [1])
+    # All that the voters have is not all that they agreed on.
+    assert (verdict["majority_offset"], verdict["majority_at_most"]) == (2, 5)
+    lacking = {one["copy"]: one for one in verdict["lacking"]}
+    ends = {name: (one["first_offset"], one["last_offset"]) for name, one in lacking.items()}
+    assert ends == {"2": (2, 4), "3": (2, 4)}
+    lost = {(one["kind"], one["name"], one["difference"]) for one in verdict["heir_losses"]}
+    assert ("topic", "orders", "removed") in lost
+    assert not verdict["strays"]
+    assert [(one["node"], one["topic"], one["offsets"]) for one in verdict["heir_strays"]] == [
+        (9, "orders", 0)
+    ]
+    assert verdict["copying"] in {one["command"] for one in lacking.values()}
+    kept = [path for home in (two, three) for path in (home / "__cluster_metadata-0").iterdir()
+            if path.suffix == ".checkpoint" or path.name == "quorum-state"]  # fmt: skip
+    before = {path: path.read_bytes() for path in kept}
+    for one in lacking.values():
+        assert f"  {one['command']}" in text.splitlines()
+        subprocess.run(one["command"], shell=True, check=True, cwd=tmp_path)
+    assert {path: path.read_bytes() for path in kept} == before
+    status, verdict, _ = verdict_of(run, two, three, broker)
+    assert (status, verdict["lacking"], verdict["majority_offset"]) == (0, [], 5)
+
+
+def test_a_leader_without_its_own_records_was_rolled_back(run, tmp_path):
+    whole = [log_dir(tmp_path, node, BEGIN, data(2, NO_OP)) for node in (1, 2)]
+    old = log_dir(tmp_path, 3, BEGIN)  # It led, by quorum-state.
+    assert verdict_of(run, *whole, old)[1]["rolled_back"] == ["3"]
+    newer = [log_dir(tmp_path / "b", node, BEGIN, data(2, NO_OP, epoch=2)) for node in (1, 2)]
+    assert verdict_of(run, *newer, old)[1]["rolled_back"] == []

@@ -79,7 +79,7 @@ def test_the_voters_of_a_static_quorum_are_those_of_the_controller_that_was_chan
     ("ends", "wanted", "leader"),
     [
         ({1: (9,), 2: (9,), 3: (5,)}, 2, 2),
-        ({1: (9,), 2: (9,), 3: (5,)}, 3, 1),
+        ({1: (9,), 2: (9,), 3: (5,)}, 3, 3),
         ({1: (9,), 2: (9,), 7: (9,)}, 7, 1),
         ({1: (9,), 2: (9,)}, 3, 1),
         ({2: (5,), 7: (9,)}, 2, 2),
@@ -92,6 +92,7 @@ def test_the_controller_that_is_wanted_leads_or_it_is_said_why_not(
     found = elected(tmp_path, ends, wanted)
     assert found.leader.node == leader
     assert (found.not_assumed is None) == (leader == wanted)
+    assert (found.unlikely is None) == (wanted != 3 or leader == 1)
 
 
 def test_without_a_majority_the_longest_copy_shows_what_was_known(tmp_path: Path) -> None:
