@@ -73,7 +73,17 @@ def cluster(
       ahead          it has a snapshot of the metadata log that no controller has; if the metadata
                      log names the voters (kraft.version 1), its node may find no controller, and
                      a broker then ends
+      unidentified   meta.properties does not show which log dir it is. If its partitions are
+                     exactly those of one directory.id that no other volume has, a step writes the
+                     file again; else the volume takes no part until it is given as ID=DIR
+      empty          a directory without a file: a new disk in place of a volume that is lost for
+                     good. The node makes empty logs on it, once it is formatted
       absent         a node of the cluster has this volume, and it was not given
+
+    While a volume that is absent or unidentified may hold a longer copy of a partition, no step
+    requests an unclean election of it, or starts the broker that lacks the volume. A node that is
+    controller and broker in one process starts with the controllers. A step formats a new disk only
+    after the elections: before them, its broker may lead with an empty log.
 
     All other states are those of 'logtool dirs'. The time of a volume is that of the last record in
     its copy of the metadata log, which controllers extend twice a second.
@@ -109,9 +119,9 @@ def cluster(
     Exit status:
       0    complete: the nodes may start in any order, and nothing is lost
       1    a node refuses to start, a volume is in the wrong place, a leader loses or may lose
-           records, a copy becomes a stray, or there are findings
+           records, a copy becomes a stray, a disk is to be formatted, or there are findings
       2
-      4    incomplete: a volume is absent or could not be read
+      4    incomplete: a volume is absent, is not identified, or could not be read
       6
       130
 

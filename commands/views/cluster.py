@@ -1,9 +1,11 @@
 """Output of the volumes of a cluster, of its controllers and partitions, and of the steps."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from logtool.cluster.run import ClusterRun, ClusterVerdict, Found
-from logtool.cluster.volumes import WRONG
+from logtool.cluster.volumes import WRONG, is_new_disk
 from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
@@ -11,6 +13,7 @@ from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.cluster_tables import DOCUMENT
 from logtool.disk import shell
+from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.formats import wording
@@ -41,7 +44,9 @@ def run(
 ) -> Exit:
     """Print the volumes of a cluster and what their start does; return the exit status."""
     settings, places = printing.settings(), inputs.node_dirs()
-    given = inputs.resolved([place.path for place in places])
+    # A new disk has nothing that a selection could match.
+    with_files = [place.path for place in places if not _is_new_disk(place.path)]
+    given = inputs.resolved(with_files or [place.path for place in places])
     version = parsing.kafka_version(kafka_version)
     summary = ActionSummary()
     view = View(
@@ -66,6 +71,12 @@ def run(
         summary=summary,
     )
     return report.consume(job, ClusterPrinter(report), fail_on)
+
+
+def _is_new_disk(path: Path) -> bool:
+    with suppress(UnreadableError):
+        return is_new_disk(path)
+    return False
 
 
 class ClusterPrinter(Printer[Found | ClusterVerdict]):
@@ -173,7 +184,7 @@ def _controllers(obj: Object) -> str:
     voters = ", ".join(map(str, obj["voters"])) or "not known"
     lines = [f"controllers: voters {voters}"]
     if obj["missing"]:
-        lines[0] += f"; not given: {', '.join(map(str, obj['missing']))}"
+        lines[0] += f"; no metadata log given of: {', '.join(map(str, obj['missing']))}"
     if obj["has_majority"] is False:
         lines.append("  NO MAJORITY: no controller can be elected")
     elif obj["may_win"]:

@@ -12,7 +12,7 @@ VOLUME: Final = Table("volume", "volume of a node", (
     Column("path", Kind.PATH, "the log dir", null=_NOT_GIVEN),
     Column("status", Kind.STRING, "state of the volume", words=(
         "online", "cordoned", "offline", "absent", "unregistered", "metadata", "unidentified",
-        "unknown", "other-cluster", "swapped", "doubled", "moved", "ahead")),
+        "unknown", "other-cluster", "swapped", "doubled", "moved", "ahead", "empty")),
     Column("detail", Kind.STRING, "reason of the state", null="the state says all"),
     Column("double_of", Kind.PATH, "volume of the same node that is judged in its place",
            null="the state is not doubled"),
@@ -35,6 +35,8 @@ VOLUME: Final = Table("volume", "volume of a node", (
            value="metadata_ms"),
     Column("ahead_of", Kind.NUMBERS, "node ids of the controllers that may win the election and "
            "end before its newest snapshot of the metadata log"),
+    Column("restored", Kind.STRINGS, "lines of the meta.properties that it should have, where the "
+           "metadata log shows which log dir it is; empty if its own file counts"),
 ), note="One volume: a log dir that was given, or one that a node of the cluster lacks.",
     type="volume", made_from="logtool.cluster.volumes:Volume")  # fmt: skip
 CONTROLLERS: Final = Table("controllers", "run", (
@@ -125,6 +127,8 @@ PARTITION: Final = Table("partition", "partition", (
            "not even an empty one"),
     Column("strays", Kind.NODES, "nodes whose copy becomes a stray"),
     Column("unloaded", Kind.NODES, "nodes whose copy no broker loads, for another reason"),
+    Column("may_be_longer", Kind.BOOL, "whether a volume that is absent, or not identified, may "
+           "hold a longer copy: until it is there, no unclean election should take place"),
     count("nowhere", "acknowledged offsets that no copy has; they are lost with every leader"),
 ), note="One partition at the start. End offsets and high watermarks are exclusive.",
     type="partition", made_from="logtool.cluster.partitions:PartitionOutlook")  # fmt: skip
@@ -159,7 +163,7 @@ STEP: Final = Table("step", "step of the start", (
     Column("file", Kind.STRING, "content of that file", null="the command reads no file"),
     Column("starts", Kind.NUMBERS, "nodes that the step starts"),
 ), note="One step of the start that loses least.", type="step",
-    made_from="logtool.cluster.steps:Step")  # fmt: skip
+    made_from="logtool.cluster.order:Step")  # fmt: skip
 _NO_TIME = "no volume has a metadata log that can be read and has a time"
 VERDICT: Final = Table("cluster", "run", (
     Column("start", Kind.STRING, "start: in any order; in-order: by the steps; do-not-start: mend "

@@ -130,6 +130,9 @@ class PartitionOutlook:
 
     repairs: tuple[Repair, ...] = ()
     """Replicas that another copy can fill before the start."""
+    may_be_longer: bool = False
+    """True if a volume that is absent, or not identified, may hold a longer copy: until it is
+    there, no leader should be elected uncleanly."""
 
     @property
     def elected(self) -> tuple[LeaderOutlook, ...]:
@@ -155,6 +158,11 @@ class PartitionOutlook:
     def best_node(self) -> int | None:
         """Return the node of the leader that loses least; None without a copy."""
         return self.best.node if self.best else None
+
+    @property
+    def is_held_back(self) -> bool:
+        """Return whether only an unclean election helps, and a longer copy may turn up."""
+        return self.may_be_longer and not (self.best and self.best.may_be_elected)
 
     @property
     def is_disputed(self) -> bool:

@@ -9,6 +9,7 @@ from logtool.actions import GRAVE, Action
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.cluster.controllers import Controllers, elect
 from logtool.cluster.offsets import AheadOffset, ahead
+from logtool.cluster.order import Step
 from logtool.cluster.partitions import (
     OtherTopic,
     PartitionOutlook,
@@ -16,7 +17,8 @@ from logtool.cluster.partitions import (
     outlook,
     without_copy,
 )
-from logtool.cluster.steps import Step, steps
+from logtool.cluster.steps import steps
+from logtool.cluster.unnamed import Unseen, named
 from logtool.cluster.volumes import Volume, Volumes
 from logtool.disk import files, shell
 from logtool.errors import UnreadableError
@@ -157,12 +159,18 @@ class ClusterRun:
             return
         controllers = yield from self._controllers(given)
         image = controllers.image if controllers else None
+        known = [*given.with_metadata_log]
+        given.given = named(given.given, image, controllers.voters if controllers else ())
+        if given.with_metadata_log != known:  # It is now known of which node one of them is.
+            controllers = yield from self._controllers(given)
+            image = controllers.image if controllers else None
         nodes = given.nodes(image, self.settings.kafka)
         voters = controllers.quorum.voters or () if controllers else ()
         may_win = controllers.may_win if controllers else ()
         volumes = list(given.report(nodes, image, voters, may_win))
         # Without a metadata log the volume of a controller is missing.
-        self.summary.missing = sum(one.status == "absent" for one in volumes)
+        unused = [one for one in given.given if one.others and one.others[0] == "unidentified"]
+        self.summary.missing = sum(one.status == "absent" for one in volumes) + len(unused)
         self.summary.missing += controllers is None
         yield from volumes
         if controllers:
@@ -178,7 +186,8 @@ class ClusterRun:
         yield from notes
         homes = {one.log_dir.path: one for one in starts if not one.is_offline}
         unread: dict[Path, int] = {}
-        partitions = yield from self._partitions(homes, image, given.doubles, unread)
+        unseen = Unseen.of(given.given, volumes)
+        partitions = yield from self._partitions(homes, image, given.doubles, unread, unseen)
         offsets = yield from self._offsets(homes, partitions, volumes)
         refusals = [(one.node, one.action) for one in notes if one.action.action in _FIRST]
         verdict = replace(
@@ -190,17 +199,13 @@ class ClusterRun:
         )
         yield from steps(volumes, controllers, refusals, partitions, verdict.verify)
         self.summary.to_do |= not verdict.is_calm
+        self.summary.to_do |= any(one.status == "empty" for one in volumes)
         yield verdict
 
     def _controllers(self, given: Volumes) -> Generator[Item, None, Controllers | None]:
         """Return the outcome of the election of a controller; None without a metadata log."""
-        places = [
-            NodeDir(one.identity.path, one.identity.node_id)
-            for one in given.taking_part
-            if one.identity.has_metadata_log
-        ]
         copies = []
-        for item in read(places, self.run.restarted()):
+        for item in read(given.with_metadata_log, self.run.restarted()):
             if isinstance(item, MetadataCopy):
                 copies.append(item)
             else:
@@ -241,11 +246,12 @@ class ClusterRun:
         image: MetadataImage | None,
         doubles: Sequence[NodeDir],
         unread: dict[Path, int],
+        unseen: Unseen,
     ) -> Generator[Item, None, list[PartitionOutlook]]:
         """Yield and return the outlook of each partition; yield findings and other topics.
 
         Copies in `doubles` may fill damaged replicas. Bytes of logs that the start does not read
-        are added to `unread`, by log dir.
+        are added to `unread`, by log dir. `unseen` may hold longer copies.
         """
         job = Watermarks(
             [NodeDir(path, home.node_id) for path, home in homes.items()],
@@ -261,13 +267,14 @@ class ClusterRun:
         for item in chain(job, (None,)):
             is_next = isinstance(item, Replica | ReplicaGroup) and _is_other(item, waiting)
             if waiting and (item is None or is_next):  # no broker comes up with one of its replicas
-                found.append(outlook(waiting, None, image))
+                found.append(unseen.marked(outlook(waiting, None, image), image))
                 yield found[-1]
                 waiting = []
             if isinstance(item, ReplicaGroup):
                 seen.add((item.topic, item.partition))
                 members = waiting or item.replicas
-                found.append(self._grouped(members, item, image, doubles))
+                one = self._grouped(members, item, image, doubles)
+                found.append(unseen.marked(one, image))
                 yield found[-1]
                 waiting = []
             elif isinstance(item, Replica):
@@ -365,6 +372,7 @@ def _verdict(
     stopped = wrong or controllers is None or not controllers.has_majority
     ordered = any(one.is_disputed or one.repairs for one in partitions)
     ordered |= controllers is not None and not controllers.is_sure
+    ordered |= any(one.status == "empty" for one in volumes)
     return ClusterVerdict(
         start="do-not-start" if stopped else "in-order" if ordered else "start",
         first_ms=min(times, default=None),

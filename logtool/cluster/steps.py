@@ -1,24 +1,21 @@
-"""The order of the start, and the commands that lose least.
+"""The steps that mend what is wrong, save records, and start the cluster.
 
-A leader is chosen by what runs: while the best replica of a partition is the only one that is up,
-no other can be elected. If it is not the one that the controllers kept in sync, a person requests
-an unclean election, which takes a replica that is up. The others then start and cut their ends.
-Source: ``kafka-leader-election.sh``, ``ReplicationControlManager.electLeader`` (Kafka 3.9, 4.3).
+The first steps mend volumes, replicas and metadata logs; `logtool.cluster.order` has the steps of
+the start itself.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action
 from logtool.cluster.controllers import Controllers
+from logtool.cluster.order import Step, Wave, draft, named_in, start, waves
 from logtool.cluster.partitions import PartitionOutlook
 from logtool.cluster.volumes import Volume
 from logtool.disk import shell
 from logtool.formats import names, wording
 from logtool.formats.names import FileKind
-from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import DIRECTORY
 from logtool.quorum import giving
 
@@ -32,62 +29,6 @@ _UNREAD = (
     "check the bytes of the logs below the recovery points: no start reads them, and the answers "
     "above do not rest on them. Fill what is damaged before the start"
 )
-_SERVER = "--bootstrap-server HOST:9092"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step for a person."""
-
-    number: int
-    text: str
-    command: str | None = None
-    """Command line for a shell; None if the step has none."""
-    file_name: str | None = None
-    """Name of a file that the command reads; None if it reads none."""
-    file: str | None = None
-    """Content of that file."""
-    starts: tuple[int, ...] = ()
-    """Nodes that the step starts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wave:
-    """A node that starts before other brokers, and the partitions that it shall lead."""
-
-    node: int | None
-    leads: tuple[PartitionOutlook, ...]
-    gives_up: tuple[PartitionOutlook, ...]
-    """Partitions of which it holds a replica that loses more than another one."""
-
-
-def waves(partitions: Iterable[PartitionOutlook]) -> list[Wave]:
-    """Return the nodes that start first, one after the other; empty if the order is no matter."""
-    left = [one for one in partitions if one.is_disputed]
-    found = []
-    while left:
-        nodes = sorted({leader.node for one in left for leader in one.leaders}, key=str)
-        node = max(nodes, key=lambda node: _served(left, node))
-        holding = [one for one in left if node in [leader.node for leader in one.leaders]]
-        leads = tuple(one for one in holding if _is_best(one, node))
-        gives_up = tuple(one for one in holding if not _is_best(one, node))
-        found.append(Wave(node, leads, gives_up))
-        left = [one for one in left if one not in holding]
-    return found
-
-
-def _is_best(one: PartitionOutlook, node: int | None) -> bool:
-    best = one.best
-    return best is not None and any(
-        leader.node == node and leader.cost == best.cost for leader in one.leaders
-    )
-
-
-def _served(left: Sequence[PartitionOutlook], node: int | None) -> tuple[int, int]:
-    """Return a key by which the node that is best for most partitions is the largest."""
-    mine = [one for one in left if _is_best(one, node)]
-    ends = [leader.log_end for one in mine for leader in one.leaders if leader.node == node]
-    return len(mine), sum(ends)
 
 
 def steps(
@@ -107,23 +48,20 @@ def steps(
     saving = [] if repairs else list(_saving(partitions, order))
     made = [
         *_volumes(volumes, controllers),
+        *_held_back(partitions),
         *repairs,
         *_refusals(refusals, volumes),
         *_quorum(controllers),
         *_strays(partitions, controllers),
         *saving,
-        *([_draft(_AGAIN)] if repairs else []),
-        *([_draft(_UNREAD, verify)] if verify and not repairs else []),
-        *([] if repairs else _start(volumes, controllers, order)),
+        *([draft(_AGAIN)] if repairs else []),
+        *([draft(_UNREAD, verify)] if verify and not repairs else []),
+        *([] if repairs else start(volumes, controllers, order)),
     ]
     if saving:
         text = "produce the saved records to their topics, as 'Produce a range again' shows"
-        made.append(_draft(text, "logtool man recipes | man -l -"))
+        made.append(draft(text, "logtool man recipes | man -l -"))
     return [replace(one, number=number) for number, one in enumerate(made, 1)]
-
-
-def _draft(text: str, command: str | None = None, starts: Iterable[int] = ()) -> Step:
-    return Step(0, text, command, starts=tuple(starts))
 
 
 def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iterator[Step]:
@@ -131,27 +69,58 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
         if one.status == "absent":
             where = f" (directory id {one.directory_id})" if one.directory_id else ""
             replicas = wording.count(one.partitions, "replica")
-            yield _draft(f"find the volume of node {one.node}{where}, which has {replicas}")
+            held = replicas
+            if controllers and one.node in controllers.quorum.missing_nodes:
+                held = f"its metadata log and {replicas}" if one.partitions else "its metadata log"
+            yield draft(
+                f"find the volume of node {one.node}{where}, which has {held}. If it is lost for "
+                f"good: give an empty directory as {one.node}=DIR in its place, and run 'logtool "
+                "cluster' again; the steps are then those without it"
+            )
+        elif one.status == "empty":
+            yield draft(
+                f"look whether {one.path} is a new disk, and not one that is not mounted, or lacks "
+                f"its files: it {one.detail}. If the lost volume is found, put it in its place, "
+                "and run 'logtool cluster' again"
+            )
+        elif one.restored and one.path:
+            yield draft(
+                f"write the meta.properties of {one.path}, before any node starts: {one.detail}. "
+                "It does not help any more once the node has started with another directory id",
+                f"printf '%s\\n' {shell.join(one.restored)} > "
+                f"{shell.path(one.path / FileKind.META_PROPERTIES.value)}",
+            )
         elif one.status == "ahead" and one.path and controllers and controllers.has_majority:
             # The name of a partition would make the current directory look like a log dir.
             log, away = one.path / DIRECTORY, f"node-{one.node}.metadata-log"
             source = controllers.leader.path
             text = f"give node {one.node} the metadata log of the controllers"
-            yield _draft(
+            yield draft(
                 f"{text}: {one.path} {one.detail}",
                 f"mv {shell.path(log)} {shell.path(away)} && "
                 f"cp -a {shell.path(source)} {shell.path(log)} && "
                 f"rm {shell.path(log / FileKind.QUORUM_STATE.value)}",
             )
         elif one.double_of and one.path:
-            yield _draft(
+            yield draft(
                 f"do not start with {one.path}: it {one.detail}. Keep its logs until damage in "
                 f"{one.double_of} is filled from them ('logtool recover --fill-from')",
                 shell.join(["logtool", "diff", str(one.double_of), str(one.path)]),
             )
         elif one.is_wrong:
             why = one.detail or f"is {one.status}"
-            yield _draft(f"do not start with {one.path}: it {why}")
+            yield draft(f"do not start with {one.path}: it {why}")
+
+
+def _held_back(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
+    """Yield a step if an unclean election should wait for volumes that are not there."""
+    found = [one for one in partitions if one.leaders and one.is_held_back]
+    if found:
+        yield draft(
+            f"request no unclean election in {wording.count(len(found), 'partition')} "
+            f"({named_in(found)}): a volume above, which is absent or not identified, may hold a "
+            "longer copy"
+        )
 
 
 def _repairs(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
@@ -170,14 +139,14 @@ def _repairs(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
         else:
             known = wording.count(repair.offsets, "offset")
             why = f"its log has lost its end, and that copy has {known} of it"
-        yield _draft(
+        yield draft(
             f"fill {one.topic}-{one.partition} of node {repair.node} from {source}: {why}",
             f"logtool recover --apply --fill-from {shell.path(repair.source)} "
             f"{shell.path(repair.path)}",
         )
     if len(jobs) > MOST_SAVED:
         more = wording.count(len(jobs) - MOST_SAVED, "more replica")
-        yield _draft(f"fill {more} in the same way; the next run names them")
+        yield draft(f"fill {more} in the same way; the next run names them")
 
 
 def _refusals(
@@ -185,26 +154,27 @@ def _refusals(
 ) -> Iterator[Step]:
     for node, action in refusals:
         if action.action == "discard":
-            yield _draft(f"before node {node} starts: {action.path} {action.reason}")
+            yield draft(f"before node {node} starts: {action.path} {action.reason}")
             continue
         places = [one.path for one in volumes if one.path]
         homes = [one for one in places if one in (action.path, *action.path.parents)]
         if node is not None:
             homes = [one.path for one in volumes if one.node == node and one.path] or homes
-        yield _draft(
-            f"node {node} does not start: {action.path}: {action.reason}",
+        yield draft(
+            f"{'its node' if node is None else f'node {node}'} does not start: {action.path}: "
+            f"{action.reason}",
             shell.join(["logtool", "doctor", *map(str, homes)]),
         )
 
 
 def _quorum(controllers: Controllers | None) -> Iterator[Step]:
     if controllers is None:
-        yield _draft(
+        yield draft(
             "give the volume of a controller too: without a metadata log it is not known what the "
             "brokers should hold"
         )
     elif controllers.has_majority is None:
-        yield _draft(
+        yield draft(
             "name the voters with --broker-config: no copy of the metadata log names them",
             controllers.command,
         )
@@ -212,12 +182,12 @@ def _quorum(controllers: Controllers | None) -> Iterator[Step]:
         missing = ", ".join(map(str, controllers.quorum.missing_nodes))
         if copying := controllers.quorum.copying:
             more = wording.count(controllers.behind, "offset")
-            yield _draft(
+            yield draft(
                 f"if the voters {missing} are lost, give a controller the metadata log of node "
                 f"{controllers.quorum.keep.node}, which has {more} more",
                 copying,
             )
-        yield _draft(
+        yield draft(
             f"no controller can be elected without the voters {missing}: find them, or give the "
             "remaining copy other voters",
             controllers.quorum.command or controllers.command,
@@ -225,7 +195,7 @@ def _quorum(controllers: Controllers | None) -> Iterator[Step]:
     elif controllers.quorum.voters_are_behind:
         yield from _giving(controllers)
     elif controllers.quorum.is_grave:
-        yield _draft("look at the copies of the metadata log first", controllers.command)
+        yield draft("look at the copies of the metadata log first", controllers.command)
 
 
 def _giving(controllers: Controllers) -> Iterator[Step]:
@@ -241,12 +211,12 @@ def _giving(controllers: Controllers) -> Iterator[Step]:
             else f"no given voter has {kinds}. If these controllers start without it, this is "
             f"lost: {lost or 'nothing that the topics and settings show'}"
         )
-        yield _draft(
+        yield draft(
             f"give node {one.copy.node} the metadata log of node {quorum.keep.label}, which does "
             f"not vote, before any node starts: {why}",
             one.command,
         )
-    yield _draft("run 'logtool cluster' again: the steps below are those without the copies above")
+    yield draft("run 'logtool cluster' again: the steps below are those without the copies above")
 
 
 def _strays(
@@ -260,7 +230,7 @@ def _strays(
         return
     count = sum(len(one.strays) for one in partitions if one.topic_id is None)
     if count:
-        yield _draft(
+        yield draft(
             f"look for a metadata log that has {wording.count(count, 'partition dir')}: with the "
             f"one of node {controllers.leader.node} they get names that end in -stray",
             controllers.command,
@@ -282,7 +252,7 @@ def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> It
             jobs += [(one, cut.path, leader.path, cut.node, cut.offsets) for cut in leader.cuts]
     for one, old, new, number, offsets in jobs[:MOST_SAVED]:
         name = f"{one.topic}-{one.partition}.node-{number}.ndjson"
-        yield _draft(
+        yield draft(
             f"save the records of {one.topic}-{one.partition} that node {number} cuts: up to "
             f"{wording.count(offsets, 'offset')}",
             f"logtool dump --missing-in {shell.path(new)} --values base64 -f ndjson "
@@ -290,79 +260,4 @@ def _saving(partitions: Sequence[PartitionOutlook], order: Sequence[Wave]) -> It
         )
     if len(jobs) > MOST_SAVED:
         more = wording.count(len(jobs) - MOST_SAVED, "more copy", "more copies")
-        yield _draft(f"save what {more} cut in the same way; see the partitions above")
-
-
-def _start(
-    volumes: Sequence[Volume], controllers: Controllers | None, order: Sequence[Wave]
-) -> Iterator[Step]:
-    if controllers and controllers.may_win and not controllers.is_sure:
-        others = controllers.quorum.majority or 1
-        first, *longest = controllers.nodes
-        voters = [one for one in controllers.voters if one != first]
-        behind = [one for one in voters if one not in longest] + longest
-        named = ", ".join(str(one) for one in (first, *behind[: others - 1]))
-        yield _draft(
-            f"start the controllers {named} alone first: then node {first} is elected, whose "
-            "metadata log is the longest; then start the other controllers"
-            f"{_if_not(volumes, first)}",
-            starts=(one for one in (first, *behind) if one is not None),
-        )
-    elif controllers and controllers.may_win and order:
-        named = ", ".join(map(str, controllers.voters))
-        yield _draft(f"start the controllers: {named}", starts=controllers.voters)
-    holding = [one.node for one in volumes if one.path and one.partitions]
-    brokers = sorted({node for node in holding if node is not None})
-    for number, wave in enumerate(order, 1):
-        later = [one for one in brokers if one not in [it.node for it in order[:number]]]
-        stopped = ", ".join(map(str, later))
-        but = f", and keep {stopped} stopped" if later else ""
-        count = wording.count(len(wave.leads), "partition")
-        lost = (
-            f"; {wording.count(len(wave.gives_up), 'partition loses', 'partitions lose')} with it "
-            "what another node has"
-            if wave.gives_up
-            else ""
-        )
-        yield _draft(
-            f"start broker {wave.node}{but}: as the leader, broker {wave.node} loses least in "
-            f"{count}{lost}. Wait until the "
-            "sessions of the other brokers have ended (broker.session.timeout.ms), and look which "
-            "partitions have no leader",
-            f"kafka-topics.sh {_SERVER} --describe --unavailable-partitions",
-            starts=() if wave.node is None else (wave.node,),
-        )
-        name = f"election-{number}.json"
-        yield Step(
-            number=0,
-            text=f"elect node {wave.node} where it does not lead yet",
-            command=f"kafka-leader-election.sh {_SERVER} --election-type unclean "
-            f"--path-to-json-file {name}",
-            file_name=name,
-            file=_election(wave.leads),
-        )
-    first_nodes = {it.node for it in order}
-    rest = [one for one in brokers if one not in first_nodes]
-    named = ", ".join(map(str, rest))
-    if rest and order:
-        yield _draft(f"start the other brokers: {named}", starts=rest)
-    elif rest and controllers and controllers.may_win and not controllers.is_sure:
-        yield _draft(f"start the brokers {named}, in any order", starts=rest)
-    elif rest:
-        yield _draft(
-            f"start the controllers, then the brokers {named}, in any order",
-            starts=(*(controllers.voters if controllers else ()), *rest),
-        )
-
-
-def _if_not(volumes: Sequence[Volume], first: int | None) -> str:
-    """Return which nodes are ahead if another controller is elected."""
-    ahead = {one.node for one in volumes for it in one.ahead_of if it != first}
-    named = ", ".join(sorted(map(str, ahead)))
-    return f". If another one is elected, nodes are ahead: {named}" if ahead else ""
-
-
-def _election(leads: Sequence[PartitionOutlook]) -> str:
-    """Return the file for ``kafka-leader-election.sh --path-to-json-file``."""
-    named = [{"topic": one.topic, "partition": one.partition} for one in leads]
-    return json.dumps({"partitions": named})
+        yield draft(f"save what {more} cut in the same way; see the partitions above")

@@ -26,10 +26,12 @@ from pathlib import Path
 from logtool.dirs.directories import AuditedDir, audited
 from logtool.disk import files
 from logtool.errors import UnreadableError
+from logtool.formats import wording
 from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.inputs import NodeDir, PathKind
+from logtool.log.kafka import KAFKA
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
 from logtool.node.identity import LogDirIdentity, identify
@@ -41,6 +43,9 @@ WRONG = frozenset(
     {"other-cluster", "swapped", "doubled", "moved", "absent", "offline", "unidentified", "ahead"}
 )
 """States of volumes that a person has to look at before the start."""
+_OF_CLUSTER = ("unidentified",)
+"""States of volumes that take no part, but whose metadata log may be one of the cluster."""
+_LOST_AND_FOUND = "lost+found"
 _NO_IMAGE = (-1, -1)
 _AHEAD = {
     False: "begins with a state that no controller knows",
@@ -62,6 +67,10 @@ class GivenVolume:
     """State and detail if the volume takes no part in the start; None if it does."""
     double_of: Path | None = None
     """The volume of the same node that takes part in its place; None if it takes part itself."""
+    is_empty: bool = False
+    """True for a directory without a file: a new disk, which is not formatted."""
+    restored: tuple[str, ...] = ()
+    """Lines of the meta.properties that it should have; empty if its own counts."""
 
     @property
     def age(self) -> tuple[int, int]:
@@ -98,6 +107,8 @@ class Volume:
     """The volume of the same node that takes part in its place; None for other states."""
     ahead_of: tuple[int, ...] = ()
     """Controllers that may win the election and do not come as far as its newest snapshot."""
+    restored: tuple[str, ...] = ()
+    """Lines of the meta.properties that it should have; empty if its own counts."""
 
     @property
     def is_wrong(self) -> bool:
@@ -115,6 +126,15 @@ class Volumes:
     def taking_part(self) -> list[GivenVolume]:
         """Return the volumes of the cluster, each log dir of a node once."""
         return [one for one in self.given if one.others is None]
+
+    @property
+    def with_metadata_log(self) -> list[NodeDir]:
+        """Return the volumes of the cluster with a metadata log, also those of an unknown node."""
+        return [
+            NodeDir(one.identity.path, one.identity.node_id)
+            for one in self.given
+            if one.identity.has_metadata_log and (one.others or ("unidentified",))[0] in _OF_CLUSTER
+        ]
 
     @property
     def doubles(self) -> list[NodeDir]:
@@ -169,13 +189,17 @@ class Volumes:
         }
         for one in self.given:
             found = _volume(one, states.get(one.identity.path), image)
+            if one.is_empty and one.identity.node_id is not None:
+                detail = self._empty(one, nodes, image)
+                found = replace(found, status="empty", detail=detail, directory_id=None, clean=None)
             end = one.image.snapshot_offset if one.image else 0
             ahead_of = [it.node for it in may_win if it.log_end < end and it.node is not None]
             yield found if one.others else replace(found, ahead_of=tuple(ahead_of))
         here = {node.node_id for node in nodes}
+        here |= {one.identity.node_id for one in self.given if one.is_empty}
         for node in nodes:
-            for absent in audited(node, image):
-                if absent.path is None:
+            for absent in self._lost(node, image):
+                if not self._is_replaced(node, image):
                     yield _absent(absent.node, absent.directory_id, absent.partitions)
         if image is None or image.damage:
             return
@@ -190,17 +214,53 @@ class Volumes:
             for directory_id in ids or [None]:
                 yield _absent(number, directory_id, count)
 
+    def _lost(self, node: Node, image: MetadataImage | None) -> list[AuditedDir]:
+        """Return the log dirs that a node lacks."""
+        return [one for one in audited(node, image) if one.path is None]
+
+    def _is_replaced(self, node: Node, image: MetadataImage | None) -> bool:
+        """Return whether there is a new disk for each log dir that a node lacks."""
+        new = [one for one in self.given if one.is_empty and one.identity.node_id == node.node_id]
+        return len(new) >= len(self._lost(node, image))
+
+    def _empty(self, one: GivenVolume, nodes: Sequence[Node], image: MetadataImage | None) -> str:
+        """Return what an empty volume stands for."""
+        number = one.identity.node_id
+        parts = ["is empty"]
+        for node in nodes:
+            if node.node_id == number and self._is_replaced(node, image):
+                parts += [
+                    f"directory id {it.directory_id} is taken to be lost, with "
+                    f"{wording.count(it.partitions, 'replica')}"
+                    for it in self._lost(node, image)
+                ]
+        voters = [it["voterId"] for it in (image and image.voters) or ()]
+        has_log = any(
+            it.identity.has_metadata_log and it.identity.node_id == number for it in self.given
+        )
+        if number in voters and not has_log:
+            parts.append(f"node {number}, which votes, has lost its metadata log")
+        return "; ".join(parts)
+
+
+def is_new_disk(path: Path) -> bool:
+    """Return whether a path is a directory without a file; UnreadableError."""
+    return files.leads_to_dir(path) and all(
+        entry.name == _LOST_AND_FOUND for entry in files.list_dir(path)
+    )
+
 
 def _opened(place: NodeDir) -> GivenVolume:
-    if inputs.kind_of(place.path) is not PathKind.LOG_DIR:
+    is_empty = is_new_disk(place.path)
+    if not is_empty and inputs.kind_of(place.path) is not PathKind.LOG_DIR:
         raise UnreadableError(place.path, "expected a log dir: a cluster is judged by whole ones")
-    identity = identify(opening.open_log_dir(place.path))
+    identity = identify(opening.open_log_dir(place.path, KAFKA if is_empty else None))
     if identity.unread:
         raise identity.unread
     if identity.node_id is None and place.node is not None:
         identity = replace(identity, given_node=place.node)
     image = Node([identity], None).image if identity.has_metadata_log else None
-    return GivenVolume(identity, place.node, image)
+    return GivenVolume(identity, place.node, image, is_empty=is_empty)
 
 
 def _of_one_cluster(found: Sequence[GivenVolume]) -> list[GivenVolume]:
@@ -269,6 +329,7 @@ def _volume(one: GivenVolume, state: AuditedDir | None, image: MetadataImage | N
         partitions=state.partitions if state else _partitions(identity),
         clean=identity.root.is_clean,
         kafka=releases.text(shown) if shown else None,
+        restored=one.restored,
         metadata_end=one.image.offset if one.image else None,
         metadata_epoch=one.image.epoch if one.image else None,
         metadata_ms=one.image.timestamp_ms if one.image and one.image.timestamp_ms > 0 else None,
@@ -280,6 +341,12 @@ def _status(
 ) -> tuple[str, str | None]:
     """Return the state of a volume that takes part, and its reason."""
     node, own = one.identity.node_id, _directory_id(one)
+    if one.restored:
+        text = (
+            "its meta.properties does not identify it; its partitions are exactly those of "
+            f"directory id {own} of node {node}, which no other volume has"
+        )
+        return "unidentified", text
     if one.given_node is not None and one.given_node != node:
         text = (
             f"has node id {node}, and was given as node {one.given_node}, which does not start "

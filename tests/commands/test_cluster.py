@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from crc32c import crc32c
 from damage import flip
-from metadata_logs import NO_OP, data, log_dir, registration, voters_batch
+from metadata_logs import NO_OP, data, directory_id, log_dir, registration, voters_batch
 
 from logtool.apply import outside
 from logtool.log import opening
@@ -376,3 +376,99 @@ def test_the_controller_that_is_wanted_is_assumed_though_it_is_behind(run, tmp_p
     (found,) = result.of_type("controllers")
     assert (found["node"], found["not_assumed"], found["may_win"]) == (2, None, [1, 3])
     assert found["unlikely"]
+
+
+def steps_of(result):
+    return result.of_type("step")
+
+
+def test_a_volume_without_an_id_is_identified_by_its_partitions(run, changed, tmp_path):
+    whole = run("cluster", "-f", "ndjson", *changed)
+    meta = changed[1] / "meta.properties"
+    known = {line for line in meta.read_text().splitlines() if not line.startswith("#")}
+    meta.write_bytes(b"")
+    result = run("cluster", "-f", "ndjson", *changed)
+    (found,) = (one for one in result.of_type("volume") if one["status"] == "unidentified")
+    assert (found["node"], {*found["restored"]}) == (2, known)
+    assert partitions(result) == partitions(whole)
+    (writing,) = (one for one in steps_of(result) if "meta.properties" in (one["command"] or ""))
+    assert writing["number"] == 1
+    assert result.of_type("cluster")[0]["start"] == "do-not-start"
+    subprocess.run(writing["command"], shell=True, check=True, cwd=tmp_path)
+    assert states(run("cluster", "-f", "ndjson", *changed))[2] == "online"
+
+
+def test_a_volume_that_nothing_identifies_leads_nothing(run, changed):
+    (changed[1] / "meta.properties").write_bytes(b"")
+    shutil.rmtree(changed[1] / "replica.in-sync-0")  # Its partitions are not all that node 2 had.
+    result = run("cluster", "-f", "ndjson", *changed)
+    assert result.status == 4
+    (found,) = (one for one in result.of_type("volume") if one["status"] == "unidentified")
+    assert (found["node"], found["restored"]) == (None, [])
+    assert states(result)[2] == "absent"
+    shown = partitions(result)
+    assert all(one["node"] is not None for it in shown.values() for one in it["leaders"])
+    assert all(shown[topic]["may_be_longer"] for topic in WHOLE)
+    assert not [one for one in steps_of(result) if one["file"]]
+    # With the id it is the volume of node 2, and no other may hold more.
+    given = run("cluster", "-f", "ndjson", changed[0], f"2={changed[1]}", changed[2])
+    assert partitions(given)[WHOLE[0]]["elected"] == [2]
+
+
+def test_no_unclean_election_while_a_volume_is_absent(run, nodes):
+    result = run("cluster", "-f", "ndjson", nodes[0], nodes[2])
+    shown = partitions(result)
+    assert (shown[WHOLE[0]]["status"], shown[WHOLE[0]]["may_be_longer"]) == ("leaderless", True)
+    assert not [one for one in steps_of(result) if one["file"]]
+
+
+def test_the_elections_come_before_the_format_of_a_new_disk(run, changed):
+    shutil.rmtree(changed[1])
+    changed[1].mkdir()
+    result = run("cluster", "-f", "ndjson", *changed)
+    assert result.status == 1
+    assert states(result)[2] == "empty"
+    shown = partitions(result)
+    for topic in WHOLE:
+        assert (shown[topic]["elected"], shown[topic]["best_leader"]) == ([2], 3), topic
+        assert {one["node"]: one["is_new"] for one in shown[topic]["leaders"]}[2]
+    found = steps_of(result)
+    (elects,) = (one for one in found if one["file"])
+    assert all(topic in elects["file"] for topic in WHOLE)
+    (formats,) = (one for one in found if "kafka-storage" in (one["command"] or ""))
+    starts = {node: one["number"] for one in found for node in one["starts"]}
+    assert starts[3] < elects["number"] < formats["number"] < starts[2]
+
+
+def test_a_broker_without_one_of_its_volumes_does_not_start(run, nodes):
+    result = run("cluster", "-f", "ndjson", nodes[0], nodes[1])
+    assert 3 not in {node for one in steps_of(result) for node in one["starts"]}
+
+
+def test_a_voter_with_an_empty_disk_is_added_again_last(run, tmp_path):
+    begin = voters_batch(0, (1, 2, 3))
+    homes = [log_dir(tmp_path, node, begin) for node in (2, 3)]
+    (tmp_path / "controller-1").mkdir()
+    result = run("cluster", "-f", "ndjson", f"1={tmp_path / 'controller-1'}", *homes)
+    assert (result.status, states(result)[1]) == (1, "empty")
+    found = steps_of(result)
+    commands = [(one["command"] or "").split() for one in found[-3:]]
+    assert [set(one) & {"format", "remove-controller", "add-controller"} for one in commands] == [
+        {"format"}, {"remove-controller"}, {"add-controller"},
+    ]  # fmt: skip
+    assert "--no-initial-controllers" in commands[0]
+    assert commands[1][-1] == directory_id(1)
+    assert 1 not in {node for one in found[:-3] for node in one["starts"]}
+
+
+def test_an_empty_directory_of_no_node_is_not_judged(run, nodes, tmp_path):
+    (tmp_path / "disk").mkdir()
+    result = run("cluster", "-f", "ndjson", *nodes, tmp_path / "disk")
+    assert (result.status, states(result)[None]) == (4, "unidentified")
+
+
+def test_a_broker_that_is_a_controller_too_starts_once_with_the_controllers(run, nodes):
+    result = run("cluster", "-f", "ndjson", *nodes)
+    # Node 1 is both, in one process.
+    found = [one["starts"] for one in steps_of(result) if one["starts"]]
+    assert found == [[1], [2], [3]]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from logtool.cluster.order import waves
 from logtool.cluster.partitions import LeaderOutlook, PartitionOutlook, outlook
-from logtool.cluster.steps import steps, waves
+from logtool.cluster.steps import steps
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.metadata.state import MetadataImage
 from logtool.watermark.comeback import leaders_after
