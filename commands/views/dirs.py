@@ -35,6 +35,9 @@ DIRECTORY: Final = Table("directory", "log dir", (
     Column("deleting", Kind.INT64, "partition dirs that wait to be deleted", "count"),
     Column("given_as", Kind.PATH, "log dir with the id of an absent one, given for another node",
            null="the log dir is not absent, or was not given for another node"),
+    Column("restored", Kind.STRINGS, "lines of the meta.properties that the log dir should have, "
+           "if its own has no directory.id and its partitions are exactly those of an absent log "
+           "dir"),
 ), note="A log dir that was given, or that the metadata log names.",
     type="directory", made_from="logtool.dirs.directories:AuditedDir")  # fmt: skip
 ASSIGNMENT: Final = Table("assignment", "live replica that is not in its assigned log dir", (
@@ -291,11 +294,18 @@ def _directory(obj: Object) -> str:
     node = "" if obj["node"] is None else f", node {obj['node']}"
     deleting = f", {obj['deleting']} to be deleted" if obj["deleting"] else ""
     count = text.count(obj["partitions"], "partition")
-    return f"{place}: directory id {obj['directory_id'] or 'none'}{node}, {count}{deleting}"
+    line = f"{place}: directory id {obj['directory_id'] or 'none'}{node}, {count}{deleting}"
+    if obj["restored"]:
+        line += (
+            "; its partitions are those of an absent log dir: write into meta.properties, before "
+            f"the node starts: {' '.join(obj['restored'])}"
+        )
+    return line
 
 
 def _assignment(obj: Object) -> str:
-    where = f"lies in {obj['directory_id']}, the metadata log assigns it to {obj['assigned']}"
+    place = obj["directory_id"] or "a log dir without an id"
+    where = f"lies in {place}, the metadata log assigns it to {obj['assigned']}"
     return f"  {text.escape(obj['path'])}: {where}"
 
 

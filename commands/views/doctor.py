@@ -385,9 +385,10 @@ def _versions(obj: Object) -> Iterator[str]:
         yield "no meta.properties"
         return
     versions = sorted({str(one["version"]) for one in found})
-    nodes = sorted({str(one["node_id"]) for one in found})
-    clusters = sorted({str(one["cluster_id"]) for one in found})
-    yield f"node {' and '.join(nodes)} of cluster {' and '.join(clusters)},"
+    nodes = sorted({str(one["node_id"]) for one in found if one["node_id"] is not None})
+    clusters = sorted({one["cluster_id"] for one in found if one["cluster_id"] is not None})
+    of_cluster = f" of cluster {' and '.join(clusters)}" if clusters else ""
+    yield f"node {' and '.join(nodes) or 'not known'}{of_cluster},"
     yield f"meta.properties version {' and '.join(versions)}"
 
 

@@ -79,11 +79,14 @@ def _finding(
 ) -> Finding:
     alone = sum(not ({*state.isr, *state.elr} - {me}) for state in states)
     what = f"directory.id {own} is not registered" if own else "has no directory.id"
+    alone_text = (
+        f", and {wording.count(alone, 'partition')} without another replica in sync "
+        f"{'has' if alone == 1 else 'have'} no leader"
+    )
     text = (
         f"{what}, and the metadata log gives {wording.count(len(states), 'replica')} here to a log "
-        f"dir that is not there: during the next start they do not lead, and "
-        f"{wording.count(alone, 'partition')} without another replica in sync "
-        f"{'has' if alone == 1 else 'have'} no leader; the start after it is as before"
+        f"dir that is not there: during the next start they do not lead"
+        f"{alone_text if alone else ''}; the start after it is as before"
     )
     path = log_dir.path / FileKind.META_PROPERTIES.value
     return Finding("meta-properties/unregistered-id", text, path=path)

@@ -8,21 +8,18 @@ directory is a new disk: a broker starts on it once it is formatted, with empty 
 Source: ``MetaPropertiesEnsemble``, ``ReplicationControlManager.isAcceptableLeader`` (Kafka 4.3).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from logtool.cluster.partitions import PartitionOutlook
 from logtool.cluster.volumes import GivenVolume, Volume
+from logtool.dirs import unnamed
 from logtool.formats import meta_properties
 from logtool.formats.messages.cluster_metadata import PartitionRecord
-from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, TopicPartition
+from logtool.formats.names import DirectoryKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import MetadataImage
-from logtool.node.identity import topic_id_of
-from logtool.node.node import NO_LOG_DIRS
 
-_Place = tuple[int, str]
-"""Node and directory id."""
 _UNIDENTIFIED = "is an unidentified volume, of which no node is known: give it as ID=DIR"
 
 
@@ -36,20 +33,18 @@ def named(
     if image is None or image.damage:
         return [*given]
     cluster_id = _cluster_id(given)
-    absent = _absent(given, image)
-    held = _held(image)
+    metas = [one.identity.meta for one in given]
+    absent = unnamed.absent([meta.directory_id for meta in metas if meta], image)
     found: list[GivenVolume] = []
     for one in given:
         meta = one.identity.meta
         if one.others or one.is_empty or (meta and meta.node_id is not None and meta.directory_id):
             found.append(one)
             continue
-        content = _live(one)
-        places = [it for it in absent if content and held.get(it) == content]
-        places = [it for it in places if one.identity.node_id in (None, it[0])]
-        if len(places) == 1 and not _has_log_twice(one, places[0][0], given):
-            absent.remove(places[0])
-            found.append(_restored(one, *places[0], cluster_id))
+        place = unnamed.place_of(one.identity, absent, image)
+        if place and not _has_log_twice(one, place[0], given):
+            absent.remove(place)
+            found.append(_restored(one, place, cluster_id))
         elif one.identity.node_id is None:
             found.append(replace(one, others=("unidentified", _UNIDENTIFIED)))
         else:
@@ -68,59 +63,15 @@ def _cluster_id(given: Sequence[GivenVolume]) -> str | None:
     return next((meta.cluster_id for meta in metas if meta and meta.cluster_id), None)
 
 
-def _absent(given: Sequence[GivenVolume], image: MetadataImage) -> list[_Place]:
-    """Return the log dirs that brokers have and that no volume is, by its meta.properties."""
-    own = {one.identity.meta.directory_id for one in given if one.identity.meta}
-    return [
-        (node, directory_id)
-        for node in sorted(image.brokers)
-        for directory_id in sorted(image.log_dirs(node) - NO_LOG_DIRS - own)
-    ]
-
-
-def _held(image: MetadataImage) -> Mapping[_Place, set[tuple[str, int]]]:
-    """Return topic ids and numbers of the partitions that the image gives to each log dir."""
-    found: dict[_Place, set[tuple[str, int]]] = {}
-    for topic_id, of_topic in image.partitions.items():
-        for number, state in of_topic.items():
-            for node in state.replicas:
-                if assigned := assigned_to(state, node):
-                    found.setdefault((node, assigned), set()).add((topic_id, number))
-    return found
-
-
-def assigned_to(state: PartitionRecord, node: int) -> str | None:
-    """Return the directory id that a replica is assigned to; None if it is not known."""
-    if len(state.directories) != len(state.replicas):
-        return None
-    assigned = state.directories[state.replicas.index(node)]
-    return None if assigned in NO_LOG_DIRS else assigned
-
-
-def _live(one: GivenVolume) -> set[tuple[str, int]]:
-    """Return topic ids and numbers of the partitions in a volume; empty if one is not known."""
-    found = set()
-    for path, directory in one.identity.root.partitions:
-        if directory.topic == CLUSTER_METADATA or directory.kind is not DirectoryKind.LIVE:
-            continue
-        topic_id = topic_id_of(path)
-        if topic_id is None:
-            return set()
-        found.add((topic_id, directory.partition))
-    return found
-
-
 def _has_log_twice(one: GivenVolume, node: int, given: Sequence[GivenVolume]) -> bool:
     """Return whether another volume of the node has a metadata log too."""
     others = [it.identity for it in given if it is not one and it.identity.node_id == node]
     return one.identity.has_metadata_log and any(it.has_metadata_log for it in others)
 
 
-def _restored(
-    one: GivenVolume, node: int, directory_id: str, cluster_id: str | None
-) -> GivenVolume:
+def _restored(one: GivenVolume, place: unnamed.Place, cluster_id: str | None) -> GivenVolume:
     """Return a volume with the meta.properties that it should have."""
-    lines = _lines(node, directory_id, cluster_id)
+    lines = unnamed.lines(place, cluster_id)
     meta = meta_properties.parse("".join(f"{line}\n" for line in lines).encode())
     return replace(one, identity=replace(one.identity, meta=meta, wrong=()), restored=lines)
 
@@ -135,15 +86,10 @@ def _formatted(
     node = alone if one.given_node is None else one.given_node
     if node is None:
         return replace(one, others=("unidentified", f"is empty, and {_UNIDENTIFIED[3:]}"))
-    lines = _lines(node, f"new{number:019}", cluster_id)
+    lines = unnamed.lines((node, f"new{number:019}"), cluster_id)
     meta = meta_properties.parse("".join(f"{line}\n" for line in lines).encode())
     found = replace(one, identity=replace(one.identity, meta=meta, given_node=node))
     return found if node in image.brokers else replace(found, others=("empty", "is empty"))
-
-
-def _lines(node: int, directory_id: str, cluster_id: str | None) -> tuple[str, ...]:
-    of_cluster = (f"cluster.id={cluster_id}",) if cluster_id else ()
-    return ("version=1", *of_cluster, f"node.id={node}", f"directory.id={directory_id}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +124,6 @@ class Unseen:
         return replace(one, may_be_longer=is_longer) if is_longer else one
 
     def _is_absent(self, state: PartitionRecord, node: int) -> bool:
-        assigned = assigned_to(state, node) if node in state.replicas else None
+        assigned = unnamed.assigned_to(state, node) if node in state.replicas else None
         ids = [directory_id for number, directory_id in self.absent if number == node]
         return bool(ids) and (assigned is None or None in ids or assigned in ids)

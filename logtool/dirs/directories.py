@@ -15,6 +15,7 @@ from logtool.copies.copy_readers import Blocks, side_by_side
 from logtool.copies.merge import stretches
 from logtool.copies.pair import CopyPair
 from logtool.copies.sources import ListedCopy, find
+from logtool.dirs import unnamed
 from logtool.dirs.cluster import Cluster
 from logtool.dirs.proof import Other, Proof, prove
 from logtool.disk import files
@@ -52,6 +53,9 @@ class AuditedDir:
     """Number of directories that are marked for deletion."""
     given_as: Path | None = None
     """Log dir with this id that was given as one of another node, for an absent log dir."""
+    restored: tuple[str, ...] = ()
+    """Lines of the meta.properties that it should have, if its own has no directory id and its
+    partitions are exactly those of an absent log dir."""
 
     @property
     def is_grave(self) -> bool:
@@ -304,6 +308,7 @@ def audited(
             status=_status(one, online, cordoned, known),
             partitions=kinds.count(DirectoryKind.LIVE),
             deleting=kinds.count(DirectoryKind.DELETE),
+            restored=_restored(one, image, nodes or [of]) if own is None else (),
         )
     if image is None or node is None or image.damage:
         return
@@ -323,6 +328,19 @@ def audited(
             node=node, path=None, directory_id=absent, status="absent", partitions=count,
             given_as=next(elsewhere, None),
         )  # fmt: skip
+
+
+def _restored(
+    one: LogDirIdentity, image: MetadataImage | None, nodes: Sequence[Node]
+) -> tuple[str, ...]:
+    """Return the lines of the meta.properties that a log dir should have; empty if not known."""
+    if image is None or image.damage:
+        return ()
+    metas = [it.meta for node in nodes for it in node.log_dirs if it.meta]
+    places = unnamed.absent([meta.directory_id for meta in metas], image)
+    place = unnamed.place_of(one, places, image)
+    cluster_id = next((meta.cluster_id for meta in metas if meta.cluster_id), None)
+    return unnamed.lines(place, cluster_id) if place else ()
 
 
 def _paired(

@@ -1,5 +1,6 @@
 """``logtool dirs`` and ``may-delete``: ids, assignments, futures, strays and their proofs."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -602,3 +603,21 @@ def test_the_metadata_log_of_a_majority_counts_before_a_longer_one(run, tmp_path
     result = run("dirs", "-f", "ndjson", one, broker)
     assert len(result.of_type("proof")) == strays
     assert result.status == bool(strays)
+
+
+def test_a_log_dir_without_an_id_is_identified_by_its_partitions(run, copy_of):
+    home = copy_of("4.3.1/replicas")
+    homes = [home / f"node-{node}" for node in (1, 2, 3)]
+    meta = homes[1] / "meta.properties"
+    known = {line for line in meta.read_text().splitlines() if not line.startswith("#")}
+    meta.write_bytes(b"")
+    # Node 3 has the same partitions: without its log dir, the id of the node decides.
+    for given in ([homes[1], homes[2]], [f"2={homes[1]}"]):
+        found = run("dirs", "-f", "ndjson", homes[0], *given).of_type("directory")
+        (lost,) = (one for one in found if one["path"] == str(homes[1]))
+        assert {*lost["restored"]} == known
+    found = run("dirs", "-f", "ndjson", *homes[:2]).of_type("directory")
+    assert not any(one["restored"] for one in found)
+    shutil.rmtree(homes[1] / "replica.in-sync-0")
+    found = run("dirs", "-f", "ndjson", *homes).of_type("directory")
+    assert not any(one["restored"] for one in found)
