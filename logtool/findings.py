@@ -47,6 +47,8 @@ class Remedy(StrEnum):
     """``recover --apply`` mends it without loss, with ``--full`` where no start would look."""
     CHECKPOINT = "checkpoint"
     """``checkpoint rebuild --apply`` mends it."""
+    REMOTE = "remote"
+    """``remote restore`` writes what mends it, from remote storage."""
     LOSS = "loss"
     """Mending it costs records."""
     REPLICA = "replica"

@@ -333,7 +333,7 @@ class Verification:
         start, quick, clean = home.log_start(directory), self._level is Level.QUICK, home.is_clean
         ahead_ms = None if quick else home.settings.ahead_ms(directory.topic)
         found = plain.look(path, start, ahead_ms, clean=clean, quick=quick)
-        if found is None:
+        if found is None or home.lacks_remote_epochs(directory, plain.files.epochs, found):
             return None
         self._run.bytes_total += found.bytes
         if self._numbers is not None:

@@ -221,6 +221,7 @@ _FROM_A_COPY = " from a copy on another broker or in a backup"
 _HOW = {
     Remedy.RECOVER: " without loss",
     Remedy.CHECKPOINT: " in checkpoint files",
+    Remedy.REMOTE: " from remote storage",
     Remedy.LOSS: " with loss of records",
     Remedy.REPLICA: _FROM_A_COPY,
     Remedy.NONE: " by hand",

@@ -331,7 +331,7 @@ class PlanPrinter(ActionPrinter):
         counts, of_dirs = self._counts, self._of_log_dirs
         dirs = {name: text.count(number, "log dir") for name, number in of_dirs.items()}
         if lost := counts["lost"] - of_dirs["lost"]:
-            yield f"{lost:,} absent and lost"
+            yield f"{lost:,} lost"
         if of_dirs["lost"]:
             yield f"in {dirs['lost']} something is lost or no longer served"
         if counts["absent"]:

@@ -7,6 +7,7 @@ always safe: it stands for the start of the log. `topic_ids` repairs ``partition
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 
 from logtool.actions import Action
@@ -20,18 +21,21 @@ from logtool.checks.report import PartitionSummary
 from logtool.checks.schedule import PartitionJob, Schedule
 from logtool.checks.segment import Level, SegmentReport
 from logtool.errors import UnreadableError, UsageError
-from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
+from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint, wording
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
+from logtool.metadata.log_start import is_tiered, lacks_remote_epochs
+from logtool.node import settings
+from logtool.node.settings import Settings
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 
 
-@dataclass(slots=True)
+@dataclass()
 class CheckpointRebuild:
     """Iterate to get the edits, and what could not be read and is left alone."""
 
@@ -67,6 +71,10 @@ class CheckpointRebuild:
             self._partition, self._kinds = self.path, ()
         if self._partition:
             self.log_dir = self._partition.absolute().parent
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return settings.within(self.log_dir)
 
     @property
     def _with_epochs(self) -> bool:
@@ -140,7 +148,7 @@ class CheckpointRebuild:
         reports: Sequence[SegmentReport],
         start_rows: dict[TopicPartition, int],
         extents: dict[TopicPartition, LogBounds],
-    ) -> Iterator[Edit | UnreadableError]:
+    ) -> Iterator[Edit | Action | UnreadableError]:
         """Yield the edit of a partition's epochs, and note what its log says of the offsets."""
         listed, request, key = job.subject
         if isinstance(listed, UnreadableError):
@@ -160,19 +168,65 @@ class CheckpointRebuild:
         if key:
             extents[key] = extent
         if self._with_epochs:
-            start = rules.log_start(extent, start_rows.get(key) if key else None)
-            yield from _epochs(listed, extent, reports, start)
+            row = start_rows.get(key) if key else None
+            yield from self._epochs(listed, extent, reports, row)
+
+    def _epochs(
+        self,
+        listed: Partition,
+        extent: LogBounds,
+        reports: Sequence[SegmentReport],
+        row: int | None,
+    ) -> Iterator[Edit | Action | UnreadableError]:
+        """Yield the edit of leader-epoch-checkpoint; `row` is that of the log start.
+
+        The file of a tiered log has the epochs of the remote segments too, which no local batch
+        shows.
+        """
+        try:
+            present = load(listed.path / FileKind.LEADER_EPOCH_CHECKPOINT)
+        except UnreadableError as error:
+            yield error
+            return
+        start, local = rules.log_start(extent, row), extent.first_base_offset
+        if self._may_be_tiered(listed, present, row, local):
+            start = min(max(row or 0, 0), start)
+            if lacks_remote_epochs(present.value.epochs, start, local):
+                text = (
+                    f"the leader epochs of {wording.offsets(start, local - 1)}, which are in "
+                    "remote storage alone, are not in the local batches: without them the leader "
+                    "deletes the remote segments; 'logtool remote restore' writes the whole file"
+                )
+                yield Action(
+                    action="damaged", path=present.path, reason=text, topic=listed.topic,
+                    partition=listed.number,
+                )  # fmt: skip
+                return
+        yield from _edit(listed, present, extent, reports, start)
+
+    def _may_be_tiered(
+        self, listed: Partition, present: Present, row: int | None, local: int
+    ) -> bool:
+        """Return whether the beginning of a log is in remote storage, as far as is known.
+
+        Without the metadata log it may be if both the row of the log start and the first leader
+        epoch lie below the first segment; more rows do no harm.
+        """
+        image = self._settings.image
+        if image is not None and not image.damage and listed.topic in image.topics:
+            return is_tiered(image, listed.topic)
+        epochs = present.value.epochs
+        return row is not None and row < local and bool(epochs) and epochs[0][1] < local
 
 
-def _epochs(
-    partition: Partition, extent: LogBounds, reports: Sequence[SegmentReport], start: int
-) -> Iterator[Edit | UnreadableError]:
+def _edit(
+    partition: Partition,
+    present: Present,
+    extent: LogBounds,
+    reports: Sequence[SegmentReport],
+    start: int,
+) -> Iterator[Edit]:
     """Yield the edit of leader-epoch-checkpoint, where it should be another."""
-    try:
-        present = load(partition.path / FileKind.LEADER_EPOCH_CHECKPOINT)
-    except UnreadableError as error:
-        yield error
-        return
     old, runs = present.value.epochs, continuity.merge_runs(reports)
     if present.is_sound and not partition.is_metadata_log:
         start = rules.first_epoch_start(old, runs, start)

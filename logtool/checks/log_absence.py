@@ -16,10 +16,19 @@ from logtool.formats.names import DirectoryKind, FileKind
 from logtool.log import producer_state
 from logtool.log.claims import Claim, ClaimKind, Evidence, Presence, Revocation, standing, unmet
 from logtool.log.dir import OF_TODAY, Partition
-from logtool.log.partition_claims import end_claims, first_base, first_epoch, start_claims
+from logtool.log.partition_claims import (
+    end_claims,
+    epoch_rows,
+    first_base,
+    first_epoch,
+    start_claims,
+)
 from logtool.log.producer_state import ProducerState
+from logtool.metadata.log_start import lacks_remote_epochs
 from logtool.node.surroundings import Surroundings
 
+REMOTE_EPOCHS = "leader-epoch/missing-remote"
+"""Code of a tiered log that lacks the leader epochs of its remote segments."""
 FirstEpoch = tuple[EpochRow, Evidence]
 """The first row of leader-epoch-checkpoint and its place."""
 
@@ -33,6 +42,7 @@ def check(partition: Partition, around: Surroundings, end: int | None) -> Iterat
     if not is_judged or partition.is_metadata_log or not partition.segments:
         return
     epoch = first_epoch(partition)
+    yield from remote_epochs(partition, around)
     yield from _beginning(partition, around, epoch)
     yield from _start_row(partition, around, end, epoch)
     yield from _snapshots(partition, around, end)
@@ -46,6 +56,8 @@ def action_of(finding: Finding) -> str | None:
     """
     if finding.code == "checkpoint/log-start-behind":
         return "reappear"
+    if finding.code == REMOTE_EPOCHS:
+        return "lost"
     if finding.severity is Severity.INFO:
         return None
     is_lack = finding.severity is Severity.ERROR or finding.code == "log/beginning-absent"
@@ -75,6 +87,8 @@ def unproven_beginning(partition: Partition, around: Surroundings) -> Finding | 
     there = FileKind.LEADER_EPOCH_CHECKPOINT in partition.fixed
     if not is_judged or there or partition.is_metadata_log or not partition.segments:
         return None
+    if around.retention and around.retention.is_tiered:
+        return None  # The beginning is in remote storage: see `remote_epochs`.
     first = first_base(partition, compacted=True) or 0
     start = around.log_start or 0
     if start >= first:
@@ -91,6 +105,33 @@ def unproven_beginning(partition: Partition, around: Surroundings) -> Finding | 
         )
         return Finding("leader-epoch/missing", text, None, None, start, first - 1, partition.path)
     return None
+
+
+def remote_epochs(partition: Partition, around: Surroundings) -> Iterator[Finding]:
+    """Yield a finding if a tiered log lacks the leader epochs of what is in remote storage alone.
+
+    A leader deletes the remote segments of older leader epochs, and finds no offset in others.
+    """
+    retention, start = around.retention, around.log_start
+    if retention is None or not retention.is_tiered or start is None or not partition.segments:
+        return
+    rows = [(row.leader_epoch, row.start_offset) for row, _ in epoch_rows(partition)]
+    local = partition.segments[0].base_offset
+    if not lacks_remote_epochs(rows, start, local):
+        return
+    file = FileKind.LEADER_EPOCH_CHECKPOINT
+    what = f"{file} begins at offset {rows[0][1]}" if rows else f"there is no row in {file}"
+    if file not in partition.fixed:
+        what = f"{file} is missing"
+    text = (
+        f"{wording.offsets(start, local - 1)} are in remote storage alone, and {what}: as the "
+        "leader the broker DELETES the remote segments of earlier leader epochs, and does not find "
+        "the others; a start adds only the epochs of the local segments that it recovers"
+    )
+    if rows and not around.clean:
+        text += "; unless the records were deleted in the minute before the stop"
+    place = start, local - 1, partition.path / file.value
+    yield Finding("leader-epoch/missing-remote", text, None, None, *place)
 
 
 def missing_end(partition: Partition, end: int, *, clean: bool) -> Finding | None:

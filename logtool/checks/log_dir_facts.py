@@ -15,6 +15,7 @@ from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.log import small_files
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
 from logtool.metadata.image import MetadataImage
+from logtool.metadata.log_start import lacks_remote_epochs
 from logtool.node import surroundings
 from logtool.node.settings import Settings
 from logtool.node.surroundings import Surroundings
@@ -83,6 +84,19 @@ class LogDirFacts:
 
     def _cleaned(self, directory: PartitionDirectory) -> int | None:
         return root.offset(self.checkpoints, FileKind.CLEANER_CHECKPOINT, live_key(directory))
+
+    def lacks_remote_epochs(
+        self,
+        directory: PartitionDirectory,
+        epochs: Sequence[tuple[int, int]],
+        facts: PartitionSummary,
+    ) -> bool:
+        """Return whether a tiered log lacks the leader epochs of what is in remote storage."""
+        local = facts.first_base_offset or 0
+        if not lacks_remote_epochs(epochs, self.log_start(directory), local):
+            return False
+        retention = self.settings.retention(directory.topic)
+        return retention is not None and retention.is_tiered
 
     def judged(self, key: TopicPartition | None, facts: PartitionSummary) -> Iterator[Finding]:
         """Yield where the files of the log dir and a checked partition contradict each other.

@@ -39,6 +39,9 @@ from logtool.node.settings import Settings
 from logtool.node.surroundings import Surroundings
 
 Item = Finding | UnreadableError
+_OF_MISSING_ROWS = (
+    "leader-epoch/missing", "leader-epoch/missing-epoch", "leader-epoch/begins-later",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +187,17 @@ def _check(
     yield from _check_producers(partition, request, reports)
     facts.damaged = any(report.damaged and not report.changed for report in reports)
     changed = any(report.changed for report in reports)
+    absent: list[Finding] = []
     if request.around and not changed and not _grew(partition.segments[-1].log):
-        yield from log_absence.check(partition, request.around, facts.log_end_offset)
+        absent += log_absence.check(partition, request.around, facts.log_end_offset)
+    yield from absent
     steady = all(report.scanned and not report.changed for report in reports)
     if steady and not _grew(partition.segments[-1].log) and not _is_going(partition):
-        yield from _check_epochs(partition, request, values, facts, reports)
+        lacks_remote = any(one.code == log_absence.REMOTE_EPOCHS for one in absent)
+        for finding in _check_epochs(partition, request, values, facts, reports):
+            # The local batches alone do not give the rows that are missing.
+            if not (lacks_remote and finding.code in _OF_MISSING_ROWS):
+                yield finding
 
 
 def _lost_log(

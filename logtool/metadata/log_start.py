@@ -8,6 +8,8 @@ Source: ``LogLoader.load``, ``UnifiedLog.isRemoteLogEnabled``,
 ``LogManager.checkpointLogStartOffsetsInDir`` (Kafka 3.9 and 4.x).
 """
 
+from collections.abc import Sequence
+
 from logtool.formats.names import CLUSTER_METADATA, CONSUMER_OFFSETS
 from logtool.metadata.state import MetadataImage
 
@@ -38,3 +40,16 @@ def log_start(first: int, row: int | None, *, tiered: bool) -> int:
     """
     known = max(row or 0, 0)
     return known if tiered else max(first, known)
+
+
+def lacks_remote_epochs(epochs: Sequence[tuple[int, int]], start: int, local_start: int) -> bool:
+    """Return whether a tiered log has no leader epoch of what is in remote storage alone.
+
+    `epochs` are the rows of leader-epoch-checkpoint, `start` is the log start offset, and
+    `local_start` the first offset of the local segments. A leader deletes the remote segments whose
+    leader epochs are all older than its first one. DeleteRecords and retention move the first row
+    up to the new log start, so a first row below the local segments is in order.
+    Source: ``RLMExpirationTask.cleanupExpiredRemoteLogSegments`` (Kafka 3.9 to 4.3).
+    """
+    first = min((offset for _, offset in epochs), default=local_start)
+    return start < local_start <= first

@@ -20,8 +20,10 @@ from logtool.log import opening
 from logtool.log.kafka import KAFKA
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
+from logtool.metadata.log_start import is_tiered
 from logtool.metadata.policies import Past, PastPolicies
 from logtool.metadata.setting_values import SettingSource, in_file
+from logtool.node import own_file
 from logtool.node.identity import identify
 from logtool.node.node import Node
 
@@ -46,6 +48,8 @@ class LogRetention:
     """``retention.bytes``; -1 for no limit."""
     is_remote: bool = False
     """True if the beginning may be in remote storage only."""
+    is_tiered: bool = False
+    """True if the broker copies segments to remote storage, and deletes them there."""
 
     def may_have_deleted(self, size: int, oldest_ms: int, made_ns: int, stopped_ns: int) -> bool:
         """Return whether retention may have deleted segments before the log that is left.
@@ -131,6 +135,8 @@ class Settings:
             ms=_number(ms, _WEEK_MS),
             bytes=_number(size, -1),
             is_remote=remote == "true",
+            is_tiered=is_tiered(image, topic)
+            and own_file.switch(self.static, own_file.REMOTE_STORAGE) is not False,
         )
 
     def past(self, topic: str | None, own_id: str | None) -> Past | None:

@@ -96,6 +96,8 @@ class Remedies:
             return None
         if any(files.is_remote(one) or expanded.is_expanded(one) for one in self._paths):
             return explain
+        if remedy is Remedy.REMOTE:
+            return self._restore(way)
         if remedy is Remedy.CHECKPOINT and worst.path:
             folders = list(self._partitions.get(way, {}))
             is_one = way not in self._outside and len(folders) == 1
@@ -121,6 +123,14 @@ class Remedies:
         if self._in_doubt and not self._is_by_name(way, folders):
             return explain
         return self._recover("--full", way, folders)
+
+    def _restore(self, way: "_Way") -> str:
+        """Return the command that takes from remote storage; PREFIX is the place of the objects."""
+        folders = list(self._partitions.get(way, {}))
+        homes = dict.fromkeys([*(one.parent for one in folders), *self._paths])
+        places = [one for one in homes if one not in folders]
+        words = ["logtool remote restore --output restored", str(self._selection), "PREFIX"]
+        return " ".join(word for word in [*words, *map(shell.path, places)] if word)
 
     def _fill(self, way: "_Way") -> str:
         """Return the command that fills logs from a copy."""
@@ -160,6 +170,7 @@ class _Way(NamedTuple):
 
 
 _ORDER = (
+    (Remedy.REMOTE, False),  # before any start
     (Remedy.CHECKPOINT, False),  # which `recover` may need to load a partition
     (Remedy.RECOVER, False),
     (Remedy.LOSS, True),

@@ -259,10 +259,10 @@ _FINDINGS = Table("findings", "finding of logtool verify, or input that could no
            words=("always", "if-unclean", "never", "refuses-to-start")),
     Column("remedy", Kind.STRING, "way to mend it: broker: the next start mends it; recover: "
            "recover --apply mends it without loss; checkpoint: checkpoint rebuild --apply mends "
-           "it; loss: mending costs records; replica: another "
-           "copy is needed; none: nothing is to be mended, or an operator does it",
+           "it; remote: remote restore takes it from remote storage; loss: mending costs records; "
+           "replica: another copy is needed; none: nothing is to be mended, or an operator does it",
            null=_NOT_LOOKED_AT,
-           words=("broker", "recover", "checkpoint", "loss", "replica", "none")),
+           words=("broker", "recover", "checkpoint", "remote", "loss", "replica", "none")),
     Column("path", Kind.STRING, "path of the file or directory",
            null="the finding is not about a single file"),
     *_LOG_DIR,

@@ -9,7 +9,7 @@ from logtool.actions import Action, FileChange, Loss
 from logtool.checks import log_absence
 from logtool.errors import UnreadableError
 from logtool.formats import wording
-from logtool.formats.names import COORDINATORS_OF_GROUPS, DirectoryKind
+from logtool.formats.names import COORDINATORS_OF_GROUPS, DirectoryKind, FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
 from logtool.loading.loader import load
@@ -144,6 +144,14 @@ class PartitionForecast:
         """Return whether groups are stored in it, and it loses records or lacks some it held."""
         is_lacking = any(action.loss or action.action == "lacks" for action in self.actions)
         return self.request.topic in COORDINATORS_OF_GROUPS and is_lacking
+
+    @property
+    def lacks_remote_epochs(self) -> bool:
+        """Return whether its leader epochs lack those of segments in remote storage alone."""
+        epochs = FileKind.LEADER_EPOCH_CHECKPOINT.value
+        return any(
+            one.action in ("lost", "unnoticed") and one.path.name == epochs for one in self.actions
+        )
 
     @property
     def failure(self) -> str | None:
@@ -365,6 +373,8 @@ def _absent(listed: Partition, loaded: LoadResult, request: LoadRequest) -> Iter
         found.append(unproven)
     for finding in found:
         action = log_absence.action_of(finding)
+        if action == "lost" and tiering.leads(request) is False:
+            action = "unnoticed"  # The leader keeps the segments; this replica may lead later.
         if filled.is_to_fill(request) and action == "lacks" and finding.code.startswith("log/"):
             continue  # A fill names what it does not fill.
         if action:

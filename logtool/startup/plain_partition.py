@@ -29,6 +29,7 @@ from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.loading.shadow import Shadow
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
+from logtool.metadata.log_start import lacks_remote_epochs
 from logtool.startup import tiering
 from logtool.startup.partition import PartitionForecast, placed
 from logtool.startup.request import LoadRequest
@@ -127,6 +128,8 @@ def _loaded(request: LoadRequest, facts: PartitionSummary, found: PlainFiles) ->
         return None
     if found.snapshots and (found.snapshots[0] <= log_start or found.snapshots[-1] != end):
         return None  # The start deletes snapshots.
+    if start.tiered and lacks_remote_epochs(found.epochs, start.log_start, first):
+        return None
     cache = EpochCache(found.epochs)
     cache.truncate_from_end(end)
     cache.truncate_from_start(start.log_start)

@@ -228,7 +228,8 @@ class _LogDirPlan:
             self._doubts.append(f"{request.path.name}: {forecast.reason}")
             return
         key = request.topic or "", request.partition or 0
-        if forecast.losses and key not in self._consent.accepted:
+        is_losing = forecast.losses or forecast.lacks_remote_epochs
+        if is_losing and key not in self._consent.accepted:
             self._losing.append(f"{key[0]}-{key[1]}")
         self._doubts += [
             f"{action.path}: {action.reason}"

@@ -79,7 +79,7 @@ NOT_IN_THE_TABLE = {
     "remote/incomplete-history", "remote/absent-metadata-partition", "remote/missing-object",
     "remote/orphan-object", "remote/double-object", "remote/object-name", "remote/unknown-object",
     "remote/object-size", "remote/object-offsets", "remote/object-epochs", "remote/manifest",
-    "remote/chunk",
+    "remote/chunk", "remote/hidden", "leader-epoch/missing-remote",
     "automq-object/footer", "automq-object/index", "automq-object/block", "automq-object/record",
     "automq-object/batch-crc", "automq-object/links", "automq-wal/header", "automq-wal/record",
     "automq-block-wal/header", "automq-block-wal/no-header",
