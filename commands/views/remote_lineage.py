@@ -16,8 +16,9 @@ from logtool.commands.views.remote_tables import (
     SEGMENT,
     finding_line,
 )
+from logtool.disk import shell
 from logtool.exits import Exit
-from logtool.findings import Finding, Severity
+from logtool.findings import Finding, Remedy, Severity
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.remote.lineage import PartitionLineage
@@ -114,11 +115,15 @@ class LineagePrinter(Printer[Item]):
         self._report = report
         self._job = job
         self._offsets: Counter[str] = Counter()
+        self._from_remote: dict[str, None] = {}
+        """Topics of which `remote restore` writes something."""
         self._partitions = self._segments = self._alone = 0
 
     def show(self, item: Item) -> None:
         """Print one item of a run, and count it."""
         if isinstance(item, Finding):
+            if item.remedy is Remedy.REMOTE and item.topic:
+                self._from_remote[item.topic] = None
             self._report.item(DOCUMENT.row(item))
         elif isinstance(item, MetadataLog):
             self._report.item(METADATA.row(item))
@@ -149,6 +154,12 @@ class LineagePrinter(Printer[Item]):
             count = text.count(self._alone, "partition")
             yield f"{count} without a local copy here: only the remote part is known", "warning"
         summary = self._report.summary
+        if self._from_remote:
+            topics = [shell.option("--topic", one) for one in self._from_remote]
+            paths = [shell.path(one) for one in self._job.paths]
+            yield "Next, before a broker starts, to take from remote storage what is missing:", None
+            words = ["logtool remote restore --output restored", *topics, "PREFIX", *paths]
+            yield f"  {' '.join(words)}", None
         parts = [
             text.count(self._partitions, "partition"),
             text.count(self._segments, "remote segment"),
@@ -162,8 +173,9 @@ class LineagePrinter(Printer[Item]):
 
 
 _WORDS = {
-    "both": "in both parts", "remote": "only remote", "local": "only local", "nowhere": "nowhere",
-    "deleted": "deleted", "unknown": "not known",
+    "both": "in both parts", "remote": "only remote", "local": "only local",
+    "hidden": "hidden from consumers", "nowhere": "nowhere", "deleted": "deleted",
+    "unknown": "not known",
 }  # fmt: skip
 
 

@@ -75,7 +75,8 @@ RANGE: Final = Table("range", "range of offsets in the same place", (
     offset("first_offset", "first offset"),
     offset("last_offset", "last offset"),
     _number("leader_epoch", "leader epoch of the offsets", "leader_epoch", "no file gives it"),
-    Column("place", Kind.STRING, "where the offsets are: in both parts, in one of them, nowhere, "
+    Column("place", Kind.STRING, "where the offsets are: in both parts, in one of them, hidden (in "
+           "remote storage, but between local segments, where consumers skip them), nowhere, "
            "deleted in the past, or not known", words=PLACES),
     count("segments", "remote segments in which brokers find them"),
 ), note="Offsets of one leader epoch that are in the same place.", type="range",
@@ -186,6 +187,20 @@ RESTORED: Final = Table("restored-partition", "partition dir that was written", 
     Column("path", Kind.PATH, "the new partition dir"),
 ), note="One partition dir that remote restore has written.",
     type="restored-partition", made_from="logtool.remote.restore:RestoredPartition")  # fmt: skip
+MENDED: Final = Table("mended-partition", "files that were written for a partition dir", (
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("topic_id", Kind.STRING, "id of the topic"),
+    _number("partition", "number of the partition", "number"),
+    Column("of", Kind.PATH, "the partition dir that lacks them"),
+    Column("leader_epochs", Kind.PAIRS, "leader epochs in the new leader-epoch-checkpoint, each "
+           "with its first offset; empty without one"),
+    Column("segments", Kind.PAIRS, "first and last offset of each segment"),
+    Column("files", Kind.STRINGS, "names of the files"),
+    Column("replaces", Kind.PATH, "present leader-epoch-checkpoint that must make way",
+           null="it does not exist, or stays"),
+    Column("path", Kind.PATH, "the new directory with the files"),
+), note="Files that remote restore has written for a partition dir that lacks them.",
+    type="mended-partition", made_from="logtool.remote.mending:MendedPartition")  # fmt: skip
 DOCUMENT: Final = Document(
     name="remote",
     title="Objects that logtool remote prints",
@@ -198,6 +213,7 @@ DOCUMENT: Final = Document(
         REBUILD_PARTITION,
         REBUILD_TOPIC,
         RESTORED,
+        MENDED,
         FINDING,
     ),
 )

@@ -47,6 +47,7 @@ from logtool.doctor.next_command import (
     comparison,
     copies_of,
     next_command,
+    remote_lineage,
     stuck_transactions,
 )
 from logtool.errors import UnreadableError
@@ -135,6 +136,8 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
     yield chosen
     if quorum and quorum != chosen:
         yield quorum
+    if remote := remote_lineage(run):
+        yield remote
     stuck = stuck_transactions(given)
     if stuck and stuck.command != chosen.command:
         yield stuck

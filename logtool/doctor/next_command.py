@@ -18,15 +18,19 @@ from logtool.doctor.answers import (
 from logtool.doctor.examination import Examination
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import FOREIGN_SEGMENT, Broker, Finding, Remedy, Severity
+from logtool.formats.messages.remote_log import TOPIC as REMOTE_LOG_METADATA
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.buckets import is_bucket
 from logtool.log.inputs import kind_of, log_dirs_in
+from logtool.metadata.log_start import is_tiered
 from logtool.node.identity import ids_of
 from logtool.running.remedies import Remedies
 
 _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
 """Remedies of findings about data that another copy can still have."""
 
+_MISSES = ("lost", "lacks", "absent", "discard")
+"""Actions on a partition of which something is missing, or goes."""
 _COPY = "data-dir/duplicate-partition"
 """Code of a log dir that was given with a copy of it."""
 _WRONG_TIMES = (
@@ -217,6 +221,26 @@ def compared_quorum(run: Examination) -> Next | None:
         return None
     words = ["logtool quorum", *map(shell.path, run.paths)]
     return Next(" ".join(words), "the metadata log; give the log dirs of the other voters, too")
+
+
+def remote_lineage(run: Examination) -> Next | None:
+    """Return the command that shows what remote storage has of partitions that lack something.
+
+    None without the records of remote segments, and if no topic with remote storage is concerned.
+    """
+    node = run.forecast.broker.node
+    found = (one.topic for one in run.findings if one.remedy in (*_FROM_A_COPY, Remedy.REMOTE))
+    acted = (one.topic for one in run.actions if one.loss or one.action in _MISSES)
+    concerned = any(is_tiered(node.image, topic) for topic in {*found, *acted})
+    topics = {one.topic for home in node.log_dirs for _, one in home.root.partitions}
+    if not concerned or REMOTE_LOG_METADATA not in topics:
+        return None
+    words = [str(run.selection), *(shell.path(home.path) for home in node.log_dirs)]
+    return Next(
+        " ".join(word for word in ("logtool remote lineage", *words) if word),
+        "what remote storage has of the topics that it is enabled for; give the log dirs of all "
+        "brokers",
+    )
 
 
 def _is_serious(found: Finding) -> bool:

@@ -14,6 +14,7 @@
 `verification` over the objects below a prefix
 `expiry`       remote segments that retention deletes, by the size and age of both tiers
 `rebuild`      partitions in a bucket, and how a new cluster would find their segments
+`mending`      files for partition dirs that lack leader epochs or local segments
 `restore`      new partition dirs for partitions without a local copy
 `stored`       the files of remote segments, as the objects have them
 `alone`        partitions without a local copy

@@ -13,7 +13,7 @@ from dataclasses import field
 from logtool.disk import files
 from logtool.disk.assembled import AssembledFile
 from logtool.errors import UnreadableError
-from logtool.formats import leader_epoch_checkpoint, offset_index, partition_metadata, wording
+from logtool.formats import leader_epoch_checkpoint, partition_metadata, wording
 from logtool.formats.messages.remote_log import SegmentState
 from logtool.formats.names import FileKind
 from logtool.formats.rsm_names import LOG, Plugin
@@ -22,6 +22,7 @@ from logtool.loading.epochs import EpochCache
 from logtool.remote import contents, coverage
 from logtool.remote.contents import Piece, SegmentContent
 from logtool.remote.loading import PartitionId
+from logtool.remote.local import tail
 from logtool.remote.objects import ObjectSet
 from logtool.remote.segments import RemotePartition, RemoteSegment
 from logtool.remote.stored import TierPiece, TierStore, log_of, pieces_of, reason_unread
@@ -29,8 +30,6 @@ from logtool.remote.stored import TierPiece, TierStore, log_of, pieces_of, reaso
 _EPOCHS = "leader_epoch_checkpoint"
 _AT_ONCE = 32
 """Segments behind a URL that are looked at at once."""
-_SMALL = 1024 * 1024
-"""Bytes of a log that is read without its index."""
 _NO_RECORD = -1
 """Stands for times and offsets that only records of a segment have."""
 
@@ -175,7 +174,8 @@ def _segment(plugin: Plugin, group: ObjectSet, folder: str) -> RemoteSegment:
     epochs: list[tuple[int, int]] = []
     if LOG in there:
         epochs = _rows(there.get(_EPOCHS))
-        end, when = _tail(name.base_offset, there)
+        index = there.get("index")
+        end, when = tail(log_of(name.base_offset, there[LOG]), index.path if index else None)
         if end is None:
             raise UnreadableError(group.path, f"{missed}: its log has no batch")
     elif result.manifest_range:
@@ -208,24 +208,3 @@ def _in_manifest(result: SegmentContent) -> list[tuple[int, int]]:
     found = [(int(epoch), first) for epoch, first in rows
              if epoch.isdecimal() and type(first) is int]  # fmt: skip
     return sorted(found)
-
-
-def _tail(base: int, there: Mapping[str, Piece]) -> tuple[int | None, int]:
-    """Return last offset and timestamp of a log, None and 0 without a batch.
-
-    Only the batches behind the last entry of its offset index are read, if it leads to one.
-    """
-    log, position = there[LOG], 0
-    if "index" in there and log.size > _SMALL:
-        index = offset_index.parse(files.read_small(there["index"].path, 2**31))
-        if len(index) and 0 < index.positions[-1] < log.size:
-            position = int(index.positions[-1])
-    for start in dict.fromkeys([position, 0]):
-        end, when = None, 0
-        for chunk in log_of(base, log).batches(start=start, payload=False):
-            if len(chunk.table):
-                end = int(chunk.table.last_offset.max())
-                when = int(chunk.table.max_timestamp.max())
-        if end is not None:
-            return end, when
-    return None, 0

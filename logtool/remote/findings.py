@@ -3,9 +3,13 @@
 Source: ``ConsumerTask``, ``RemoteLogMetadataCache``, ``RemoteLogManager`` (Kafka 3.9 and 4.2).
 """
 
+from collections.abc import Iterator
+
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.messages.remote_log import TOPIC
+from logtool.formats.names import FileKind
+from logtool.remote.local import LocalCopy
 from logtool.remote.segments import DroppedEvent, RemoteSegment, Unstarted
 from logtool.times import shown
 
@@ -69,13 +73,54 @@ def misplaced(place: str, offset: int, here: int, home: int, count: int) -> Find
     return Finding("remote/misplaced-record", text, first_offset=offset)
 
 
-def hole(lost: range, why: str) -> Finding:
-    """Return a finding: offsets that neither the local nor the remote part has."""
+def hole(lost: range, why: str, *, inside: bool = False) -> Finding:
+    """Return a finding: offsets that neither the local nor the remote part has.
+
+    `inside` says that they lie between local segments.
+    """
     text = (
         f"{wording.offsets(lost.start, lost.stop - 1)} are neither in local segments nor found in "
         f"remote storage: {why}"
     )
+    if inside:
+        text += f"; consumers skip them without an error and go on at {lost.stop}"
     return _of_range("remote/hole", text, lost)
+
+
+def hidden(offsets: range, segments: list[RemoteSegment], local_start: int) -> Finding:
+    """Return a finding: offsets in remote storage that no consumer gets, for a local hole."""
+    named = ", ".join(_named(one) for one in segments)
+    text = (
+        f"no local segment holds {wording.offsets(offsets.start, offsets.stop - 1)}, which remote "
+        f"storage has in {named}: a broker reads offsets from the local log start {local_start} on "
+        f"in local segments alone, so consumers skip these without an error and go on at "
+        f"{offsets.stop}"
+    )
+    return _of_range("remote/hidden", text, offsets)
+
+
+def lacks_epochs(local: LocalCopy, present: list[RemoteSegment]) -> Iterator[Finding]:
+    """Yield a finding if a log lacks the leader epochs of remote segments that are there."""
+    first = local.file_epochs[0] if local.file_epochs else None
+    needed = [one for one in present if one.is_readable]
+    if not any(one.start_offset < local.local_start for one in needed):
+        return
+    file = FileKind.LEADER_EPOCH_CHECKPOINT
+    text = f"{file} begins at offset {first[1]}" if first else f"{file} is missing or has no row"
+    ended = [one for one in needed if first is None or one.leader_epochs[-1][0] < first[0]]
+    if ended:
+        span = wording.offsets(ended[0].start_offset, max(one.end_offset for one in ended))
+        text += (
+            f": as the leader the broker DELETES {wording.count(len(ended), 'remote segment')} "
+            f"with {span} after its start, except those of leader epochs that the start finds in "
+            "local segments"
+        )
+    else:
+        text += ": brokers find no offset below it in remote storage"
+    yield Finding(
+        "leader-epoch/missing-remote", text, first_offset=local.log_start,
+        last_offset=local.local_start - 1, path=local.path / file.value,
+    )  # fmt: skip
 
 
 def deleted_early(segments: list[RemoteSegment], why: str) -> Finding:

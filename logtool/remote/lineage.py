@@ -20,13 +20,14 @@ from logtool.remote.segments import RemotePartition, RemoteSegment
 from logtool.times import shown
 
 BOTH, REMOTE, LOCAL = "both", "remote", "local"
-NOWHERE, DELETED, UNKNOWN = "nowhere", "deleted", "unknown"
+HIDDEN, NOWHERE, DELETED, UNKNOWN = "hidden", "nowhere", "deleted", "unknown"
 _PLACES = {
     (True, True): BOTH, (True, False): REMOTE, (False, True): LOCAL, (False, False): NOWHERE,
 }  # fmt: skip
 """Places by whether the remote and the local part have an offset."""
-PLACES = (BOTH, REMOTE, LOCAL, NOWHERE, DELETED, UNKNOWN)
-"""Places of a range: in both parts, in one, lost, deleted in the past, or not known."""
+PLACES = (BOTH, REMOTE, LOCAL, HIDDEN, NOWHERE, DELETED, UNKNOWN)
+"""Places of a range: in both parts, in one, in remote storage between local segments, where no
+consumer gets it, lost, deleted in the past, or not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class PartitionLineage:
     def __post_init__(self) -> None:
         local = self.local
         found = coverage.index(self.remote)
-        self._epochs = local.epochs if local else ()
+        # Epochs that a start would make of local batches alone do not show where offsets are.
+        self._epochs = local.epochs if local and not local.lacks_remote_epochs else ()
         if local and self._epochs:
             self.found = list(coverage.along(found, self._epochs, local.log_end))
         else:
@@ -139,6 +141,10 @@ class PartitionLineage:
 
     def faults(self) -> Iterator[Finding]:
         """Yield the findings about offsets and about segments, in this order."""
+        local = self.local
+        if local and local.lacks_remote_epochs:
+            yield from findings.lacks_epochs(local, self.present)
+        yield from self._hidden()
         yield from self._holes()
         below = []
         for segment in self.present:
@@ -167,17 +173,32 @@ class PartitionLineage:
             known = ", ".join(f"{epoch} from {first}" for epoch, first in self._epochs)
             yield findings.outside_lineage(segment, known)
 
-    def _holes(self) -> Iterator[Finding]:
-        lost: list[range] = []
+    def joined(self, place: str) -> list[range]:
+        """Return the ranges of offsets in a place, those of all leader epochs together."""
+        found: list[range] = []
         for one in self.ranges:
-            if one.place != NOWHERE:
+            if one.place != place:
                 continue
-            if lost and lost[-1].stop == one.first_offset:
-                lost[-1] = range(lost[-1].start, one.last_offset + 1)
+            if found and found[-1].stop == one.first_offset:
+                found[-1] = range(found[-1].start, one.last_offset + 1)
             else:
-                lost.append(range(one.first_offset, one.last_offset + 1))
-        for each in lost:
-            yield findings.hole(each, self._why(each))
+                found.append(range(one.first_offset, one.last_offset + 1))
+        return found
+
+    def segments_in(self, offsets: range) -> list[RemoteSegment]:
+        """Return the segments in which brokers find some of these offsets, in order."""
+        inside = [one.segment for one in self.found
+                  if one.first < offsets.stop and one.last >= offsets.start]  # fmt: skip
+        return list({one.segment_id: one for one in inside}.values())
+
+    def _hidden(self) -> Iterator[Finding]:
+        for each in self.joined(HIDDEN):
+            yield findings.hidden(each, self.segments_in(each), self.local_start or 0)
+
+    def _holes(self) -> Iterator[Finding]:
+        for each in self.joined(NOWHERE):
+            inside = self.local is not None and each.start >= self.local.local_start
+            yield findings.hole(each, self._why(each), inside=inside)
 
     def _why(self, lost: range) -> str:
         """Return the reason, by the records, why offsets are nowhere."""
@@ -215,11 +236,17 @@ class PartitionLineage:
         cuts |= {at for one in self.found for at in (one.first, one.last + 1)}
         cuts |= {min(at, first) for one in gone for at in (one.start, one.stop)}
         edges = sorted(cut for cut in cuts if start <= cut <= end)
+        holes = [range(first, last + 1) for first, last in local.holes] if local else []
+        cuts = {*edges, *(at for one in holes for at in (one.start, one.stop))}
+        edges = sorted(cut for cut in cuts if start <= cut <= end)
         remote = _Union([range(one.first, one.last + 1) for one in self.found])
-        deleted = _Union(gone)
+        deleted, missing = _Union(gone), _Union(holes)
         kept: LineageRange | None = None
         for low, high in pairwise(edges):
-            place = _PLACES[low in remote, local is not None and low >= local_start]
+            inside = local is not None and low >= local_start
+            place = _PLACES[low in remote, inside and low not in missing]
+            if inside and place == REMOTE:
+                place = HIDDEN
             if place == NOWHERE and low < first:
                 known = NOWHERE if self.metadata.is_whole else UNKNOWN
                 place = DELETED if low in deleted else known

@@ -24,11 +24,12 @@ from logtool.log import opening
 from logtool.log.selection import Selection
 from logtool.node import lost_end
 from logtool.node.identity import identify
-from logtool.remote import alone, contents, local
+from logtool.remote import alone, contents, local, mending
 from logtool.remote.alone import LoneLog
 from logtool.remote.contents import SegmentContent
 from logtool.remote.loading import PartitionId
 from logtool.remote.local import LocalCopy
+from logtool.remote.mending import MendedPartition
 from logtool.remote.run import takes
 from logtool.remote.segments import RemoteSegment
 from logtool.remote.stored import TierStore
@@ -93,7 +94,7 @@ class RestoreRun:
         self.kept = 0
         """Selected partitions that have a local copy, and need no new directory."""
 
-    def __iter__(self) -> Iterator[RestoredPartition | UnreadableError]:
+    def __iter__(self) -> Iterator[RestoredPartition | MendedPartition | UnreadableError]:
         self._tree.check(self._store.homes)
         complete = False
         try:
@@ -119,7 +120,7 @@ class RestoreRun:
                     found.append(home)
         return found[0] if len(found) == 1 else None
 
-    def _all(self) -> Iterator[RestoredPartition | UnreadableError]:
+    def _all(self) -> Iterator[RestoredPartition | MendedPartition | UnreadableError]:
         store, found = self._store, 0
         if not store.objects and store.problems:
             yield from store.problems  # Without the objects a partition has no producer snapshot.
@@ -135,6 +136,11 @@ class RestoreRun:
                     copies.append(item)
                 else:
                     yield item
+            if lacking := [one for one in copies if one.topic_id in (None, partition_id[0])
+                           and one.log_end > one.local_start
+                           and (one.lacks_remote_epochs or one.holes)]:  # fmt: skip
+                yield from self._mend(topic, partition_id, lacking)
+                continue
             copy = local.best(copies, partition_id[0])
             if copy and (copy.epochs or copy.log_end > copy.local_start):
                 self.kept += 1
@@ -144,6 +150,19 @@ class RestoreRun:
         if not found:
             text = "nothing matched: no partition has objects there"
             yield NothingMatchedError(store.prefixes[0], text)
+
+    def _mend(
+        self, topic: str, partition_id: PartitionId, lacking: Sequence[LocalCopy]
+    ) -> Iterator[MendedPartition | UnreadableError]:
+        """Write files for the first copy of a partition that lacks some."""
+        self.kept += 1
+        to_mend = [one for one in lacking if one.lacks_remote_epochs
+                   or any(mending.hidden(self._store, partition_id, one))]  # fmt: skip
+        for one in to_mend[:1]:
+            yield from mending.mend(self._store, self._tree, self._output, topic, one, partition_id)
+        for one in to_mend[1:]:
+            text = "lacks what remote storage has, too: give this copy in a run of its own"
+            yield UnreadableError(one.path, text)
 
     def _partition(
         self, topic: str, partition_id: PartitionId, copy: LocalCopy | None

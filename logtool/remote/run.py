@@ -61,7 +61,7 @@ class RemoteLineage:
     _homes: dict[Path, LogDir] = field(default_factory=dict)
     _logs: dict[int, list[MetadataLog]] = field(default_factory=dict)
     _places: dict[TopicPartition, list[tuple[Path, LogDir]]] = field(default_factory=dict)
-    _rows: dict[Path, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    _rows: dict[tuple[Path, FileKind], Mapping[TopicPartition, int]] = field(default_factory=dict)
     _settings: RetentionSettings = field(default_factory=RetentionSettings)
 
     def __iter__(self) -> Iterator[Item | UnreadableError]:
@@ -251,13 +251,20 @@ class RemoteLineage:
         """Yield the copies of a partition in the log dirs, and errors."""
         for path, home in self._places.get((topic, number), ()):
             try:
-                if home.path not in self._rows:
-                    rows = home.rows(FileKind.LOG_START_CHECKPOINT)
-                    self._rows[home.path] = {key: row.offset for key, row in rows.items()}
-                row = self._rows[home.path].get((topic, number), 0)
-                yield local.read(path, home.flavour, max(row, 0))
+                start, cleaned = (
+                    max(self._row(home, kind, (topic, number)), 0)
+                    for kind in (FileKind.LOG_START_CHECKPOINT, FileKind.CLEANER_CHECKPOINT)
+                )
+                yield local.read(path, home.flavour, start, cleaned)
             except UnreadableError as error:
                 yield error
+
+    def _row(self, home: LogDir, kind: FileKind, key: TopicPartition) -> int:
+        """Return the offset in a row of a checkpoint of a log dir; 0 without one."""
+        if (home.path, kind) not in self._rows:
+            rows = home.rows(kind)
+            self._rows[home.path, kind] = {each: row.offset for each, row in rows.items()}
+        return self._rows[home.path, kind].get(key, 0)
 
     def _without_events(
         self, known: set[PartitionId]

@@ -11,7 +11,7 @@ from damage import flip
 from remote_events import FIRST_MS, ORDERS, EventLog, log_dir, segment_id
 
 from logtool.formats import leader_epoch_checkpoint, record, record_batch
-from logtool.remote import alone
+from logtool.remote import local
 
 MANIFEST = Path(__file__).resolve().parents[1] / "data" / "tiered" / "manifest.json"
 (ENTRY,) = json.loads(MANIFEST.read_text())
@@ -403,7 +403,7 @@ INDEXES = {"right": (8, 4), "in a batch": (8, 3.5), "beyond the end": (8, 99), "
 
 @pytest.mark.parametrize("name", INDEXES)
 def test_an_index_that_leads_to_the_last_batch_is_only_a_help(run, tmp_path, monkeypatch, name):
-    monkeypatch.setattr(alone, "_SMALL", -1)
+    monkeypatch.setattr(local, "_SMALL", -1)
     bucket = tmp_path / "bucket"
     store(bucket, EventLog(), 0, range(0, 10, 2), [(0, 0)])
     store(bucket, EventLog(), 1, range(10, 20, 2), [(0, 10)], [(0, 0)])

@@ -50,6 +50,53 @@ def test_a_healthy_partition_has_no_finding(tmp_path):
     assert judged(home) == (HEALTHY, [])
 
 
+def without(home, *bases):
+    """Remove the logs of local segments from a log dir; return it."""
+    for base in bases:
+        (home / "orders-0" / f"{base:020d}.log").unlink()
+    return home
+
+
+def test_a_hole_between_local_segments_hides_what_remote_storage_has(tmp_path):
+    home = without(log_dir(tmp_path, written(), local=(20, 80)), 30, 40)
+    ranges = [(0, 19, "remote"), (20, 29, "both"), (30, 49, "hidden"), (50, 59, "both"),
+              (60, 79, "local")]  # fmt: skip
+    assert judged(home) == (ranges, [("remote/hidden", 30, 49)])
+
+
+def test_a_hole_between_local_segments_that_were_not_copied_is_lost(tmp_path):
+    home = without(log_dir(tmp_path, written(), local=(20, 80)), 50, 60)
+    ranges = [(0, 19, "remote"), (20, 49, "both"), (50, 59, "hidden"), (60, 69, "nowhere"),
+              (70, 79, "local")]  # fmt: skip
+    assert judged(home) == (ranges, [("remote/hidden", 50, 59), ("remote/hole", 60, 69)])
+
+
+def test_offsets_that_the_cleaner_removed_are_no_hole(tmp_path):
+    home = without(log_dir(tmp_path, written(), local=(20, 80)), 30, 60)
+    (home / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 50\n")
+    _, findings = judged(home)
+    assert findings == [("remote/hole", 60, 69)]
+
+
+@pytest.mark.parametrize("rows", ["0\n0\n", "0\n1\n0 60\n", None], ids=["none", "late", "gone"])
+def test_missing_leader_epochs_are_one_finding(tmp_path, rows):
+    home = log_dir(tmp_path, written(), local=(50, 70))
+    file = home / "orders-0" / "leader-epoch-checkpoint"
+    file.unlink()
+    if rows:
+        file.write_text(rows)
+    ranges, findings = judged(home)
+    assert ranges == HEALTHY
+    assert findings == [("leader-epoch/missing-remote", 0, 49)]
+
+
+def test_missing_leader_epochs_of_deleted_segments_are_no_finding(tmp_path):
+    log = written()
+    log.delete(*range(6))
+    home = log_dir(tmp_path, log, local=(50, 70), epochs=((0, 50),))
+    assert judged(home)[1] == []
+
+
 DAMAGE = {
     # What is written behind six copied segments, the ranges, and the findings.
     "a segment in the middle is deleted": (
