@@ -115,12 +115,14 @@ def lineage(
     and compares the remote segments of each partition with its local segments, its log start offset
     and its leader epochs. Give the log dirs of all brokers: each has some partitions of the topic.
 
-    A range is in 'both' parts, only in the 'remote' or the 'local' part, 'nowhere', 'deleted' from
-    remote storage with nothing before it, or 'unknown', because the topic lacks older records.
-    Findings are: offsets that are nowhere; copies and deletions that did not finish; segments that
-    brokers do not use; segments of deleted topics; segments that were deleted although retention
-    keeps them; records that brokers drop or cannot read; and partitions of the topic that are
-    absent.
+    A range is in 'both' parts, only in the 'remote' or the 'local' part, 'hidden', 'nowhere',
+    'deleted' from remote storage with nothing before it, or 'unknown', because the topic lacks
+    older records. Hidden offsets are in remote storage, but a local segment is missing between
+    others: consumers skip them.
+    Findings are: offsets that are nowhere or hidden; leader epochs that are missing, so that the
+    broker deletes remote segments; copies and deletions that did not finish; segments that brokers
+    do not use; segments of deleted topics; segments that were deleted although retention keeps
+    them; records that brokers drop or cannot read; and partitions of the topic that are absent.
 
     Examples:
       logtool remote lineage /mnt/broker-1 /mnt/broker-2 /mnt/broker-3
@@ -257,7 +259,7 @@ def restore(
     output: options.SavedTo,
     printing: options.Printing,
 ) -> None:
-    """Make partition dirs for tiered partitions whose local copies are lost.
+    """Make what local copies of tiered partitions lack, from remote storage.
 
     A leader without a local log deletes all remote segments of its partition seconds after its
     start: they have leader epochs that its log does not have. The command writes a new partition
@@ -265,9 +267,13 @@ def restore(
     log behind the last remote offset, with the leader epochs and the producer snapshot that came
     with the last segment. A leader with this directory keeps the remote segments and serves them.
 
-    Give the log dirs of all brokers that are left, and one of a controller: a partition with a copy
-    there is left out, and so are deleted topics. Records that only the lost copies had stay lost:
-    those from end_offset on. The command only reads PREFIX and PATH.
+    For a copy that is there it writes files, if the copy lacks them: leader-epoch-checkpoint with
+    the epochs of the remote segments and of the local batches, without which the leader deletes
+    remote segments; and segments that are missing between local ones, with their indexes.
+
+    Give the log dirs of all brokers that are left, and one of a controller: a partition with a
+    whole copy there is left out, and so are deleted topics. Records that only the lost copies had
+    stay lost: those from end_offset on. The command only reads PREFIX and PATH.
 
     Examples:
       logtool remote restore --output /mnt/back s3://bucket/tiered /mnt/broker-1 /mnt/controller-1
@@ -277,7 +283,8 @@ def restore(
 
     While the broker is stopped, move an empty partition dir that is in the way out of the log dir,
     copy the new directories into the log dir of a broker that has a replica (column replicas), and
-    let 'logtool plan' show the start. The broker must own the files, and must start with the same
+    new files into the partition dirs that lack them, all files of a partition together. Let
+    'logtool plan' show the start. The broker must own the files, and must start with the same
     metadata log: the topic must have the same id.
 
     Exit status:

@@ -80,6 +80,7 @@ class RemoteVerifyPrinter(Printer[CheckedRemoteSegment | Finding]):
         self._job = job
         self._contents: Counter[str] = Counter()
         self._objects = self._bytes = 0
+        self._next: list[str] = []
 
     def show(self, item: CheckedRemoteSegment | Finding) -> None:
         """Print one item of a run, and count it."""
@@ -87,10 +88,15 @@ class RemoteVerifyPrinter(Printer[CheckedRemoteSegment | Finding]):
             self._contents[item.result.content] += 1
             self._objects += item.object_count
             self._bytes += item.objects.bytes
+        elif item.next:
+            self._next.append(item.next)
         self._report.item(DOCUMENT.row(item))
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield the limits of the check, and the counts."""
+        """Yield the commands that put objects back, the limits of the check, and the counts."""
+        if self._next:
+            yield "Next, to put objects back that local segments have:", None
+            yield from ((f"  {command}", None) for command in self._next)
         if self._contents[ENCRYPTED]:
             count = text.count(self._contents[ENCRYPTED], "segment")
             yield f"{count} encrypted: batches and indexes were not checked", "warning"

@@ -62,6 +62,11 @@ class LocalCopy:
             self.file_epochs, self.log_start, self.local_start
         )
 
+    def has(self, first: int, last: int) -> bool:
+        """Return whether the local segments hold these offsets, both included."""
+        is_inside = self.local_start <= first and last < self.log_end
+        return is_inside and not any(low <= last and high >= first for low, high in self.holes)
+
     def bytes_from(self, offset: int) -> int:
         """Return the bytes of the local segments that begin at an offset or behind it."""
         return sum(size for base, size in self.segments if base >= offset)

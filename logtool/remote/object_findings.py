@@ -2,25 +2,77 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from logtool.disk import files, shell
 from logtool.findings import Finding
 from logtool.formats import wording
+from logtool.formats.rsm_names import RemoteObjectName
+from logtool.remote.local import LocalCopy
+from logtool.remote.objects import ObjectSet
 from logtool.remote.segments import RemoteSegment
 
-
-def missing(segment: str, kinds: Sequence[str]) -> Finding:
-    """Return a finding: objects of a segment are missing."""
-    text = f"segment {segment} has no object {' and no object '.join(f'.{one}' for one in kinds)}"
-    return Finding("remote/missing-object", text)
+_LOCAL_FILES = ("log", "index", "timeindex", "txnindex")
+"""Suffixes of objects that a partition dir has with the same content."""
 
 
-def absent(segment: RemoteSegment) -> Finding:
-    """Return a finding: no object of a copied segment is there."""
+def missing(
+    name: RemoteObjectName, kinds: Sequence[str], segment: RemoteSegment | None, where: str = ""
+) -> Finding:
+    """Return a finding: objects of a segment are missing.
+
+    `where` says where its offsets still are, `segment` is None if no record is known.
+    """
+    first = segment.start_offset if segment else name.base_offset
+    last = segment.end_offset if segment else None
+    span = f"from offset {first} on" if last is None else wording.offsets(first, last)
+    lacks = " and no object ".join(f".{one}" for one in kinds)
+    text = f"{name.topic}-{name.partition}: segment {name.segment_id} ({span}) has no object "
+    text += f"{lacks}{where}"
+    return Finding("remote/missing-object", text, first_offset=first, last_offset=last)
+
+
+def absent(place: str, segment: RemoteSegment, where: str) -> Finding:
+    """Return a finding: no object of a copied segment is there; `where` is that of `missing`."""
     span = wording.offsets(segment.start_offset, segment.end_offset)
-    text = f"no object of segment {segment.segment_id} ({span}) is there, but its copy was finished"
+    text = (
+        f"{place}: no object of segment {segment.segment_id} ({span}) is there, but its copy was "
+        f"finished{where}"
+    )
     return Finding(
         "remote/missing-object", text,
         first_offset=segment.start_offset, last_offset=segment.end_offset,
     )  # fmt: skip
+
+
+def where_it_is(segment: RemoteSegment, copies: Sequence[LocalCopy]) -> str:
+    """Return where the offsets of a segment without its log still are, among local copies."""
+    first, last = segment.start_offset, segment.end_offset
+    for one in copies:
+        if one.has(first, last):
+            return f"; {one.path} still has them, until local retention deletes them"
+    text = "; no local copy here has them: they are lost unless another broker or a backup has them"
+    return f"{text}, and consumers stop at {first} until they seek to {last + 1}"
+
+
+def put_back(
+    group: ObjectSet, kinds: Sequence[str], segment: RemoteSegment, copies: Sequence[LocalCopy]
+) -> str | None:
+    """Return the command that copies the files of a local segment to the names of objects.
+
+    None if no copy has the same segment, and at a URL. The objects are those of `Plugin.LOCAL`.
+    """
+    first, name, folder = segment.start_offset, group.name, group.path.parent
+    if files.is_remote(folder):
+        return None
+    for one in copies:
+        names = {kind: one.path / f"{first:020d}.{kind}" for kind in kinds if kind in _LOCAL_FILES}
+        if names and (first, segment.size) in one.segments and all(
+            path.exists() for path in names.values()
+        ):  # fmt: skip
+            stem = f"{first:020d}-{name.segment_id}"
+            commands = (f"cp -np {shell.path(path)} {shell.path(folder / f'{stem}.{kind}')}"
+                        for kind, path in names.items())  # fmt: skip
+            return " && ".join(commands)
+    return None
 
 
 def orphan(segment_id: str, size: int, why: str) -> Finding:

@@ -6,7 +6,7 @@ log dirs are neither called missing nor orphaned.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.checks.report import Level
@@ -21,6 +21,7 @@ from logtool.remote import object_findings as findings
 from logtool.remote.contents import SegmentContent
 from logtool.remote.findings import unfinished_copy
 from logtool.remote.loading import MetadataLog, PartitionId
+from logtool.remote.local import LocalCopy
 from logtool.remote.objects import ObjectSet, RemoteObject
 from logtool.remote.run import RemoteLineage, takes
 from logtool.remote.segments import RemotePartition, RemoteSegment
@@ -154,7 +155,7 @@ class RemoteVerification:
         elif in_use:
             lacking = [kind for kind in self.plugin.required if kind not in group.objects]
             if lacking:
-                faults.append(findings.missing(name.segment_id, lacking))
+                faults.append(self._missing(group, lacking, metadata))
             faults += self._against(group, result, metadata)
             faults += result.findings
         self.summary.partitions += name.partition_id not in self._seen
@@ -172,6 +173,26 @@ class RemoteVerification:
                 yield fault.placed(
                     group.path, topic=name.topic, partition=name.partition, segment=name.base_offset
                 )
+
+    def _missing(
+        self, group: ObjectSet, lacking: Sequence[str], metadata: RemoteSegment | None
+    ) -> Finding:
+        """Return the finding about missing objects of a segment, with what local copies have."""
+        name = group.name
+        if metadata is None:
+            return findings.missing(name, lacking, None)
+        copies = self._copies(name.topic, name.partition, name.topic_id)
+        where = findings.where_it_is(metadata, copies) if LOG in lacking else ""
+        found = findings.missing(name, lacking, metadata, where)
+        if self.plugin is Plugin.LOCAL:
+            found = replace(found, next=findings.put_back(group, lacking, metadata, copies))
+        return found
+
+    def _copies(self, topic: str, number: int, topic_id: str) -> list[LocalCopy]:
+        """Return the local copies of a partition; one that cannot be read is left out."""
+        every = self.lineage.copies(topic, number) if self.lineage else ()
+        return [one for one in every
+                if isinstance(one, LocalCopy) and one.topic_id in (None, topic_id)]  # fmt: skip
 
     def _against(
         self, group: ObjectSet, result: SegmentContent, metadata: RemoteSegment | None
@@ -215,7 +236,10 @@ class RemoteVerification:
         for partition in self._known.values():
             for segment in partition.present:
                 if segment.is_readable and segment.segment_id not in places:
-                    yield findings.absent(segment).placed(
+                    copies = self._copies(partition.topic, partition.number, partition.topic_id)
+                    where = findings.where_it_is(segment, copies)
+                    place = f"{partition.topic}-{partition.number}"
+                    yield findings.absent(place, segment, where).placed(
                         self.prefix, topic=partition.topic, partition=partition.number,
                         segment=segment.start_offset,
                     )  # fmt: skip

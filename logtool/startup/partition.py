@@ -9,7 +9,7 @@ from logtool.actions import Action, FileChange, Loss
 from logtool.checks import log_absence
 from logtool.errors import UnreadableError
 from logtool.formats import wording
-from logtool.formats.names import COORDINATORS_OF_GROUPS, DirectoryKind, FileKind
+from logtool.formats.names import COORDINATORS_OF_GROUPS, DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
 from logtool.loading.loader import load
@@ -144,14 +144,6 @@ class PartitionForecast:
         """Return whether groups are stored in it, and it loses records or lacks some it held."""
         is_lacking = any(action.loss or action.action == "lacks" for action in self.actions)
         return self.request.topic in COORDINATORS_OF_GROUPS and is_lacking
-
-    @property
-    def lacks_remote_epochs(self) -> bool:
-        """Return whether its leader epochs lack those of segments in remote storage alone."""
-        epochs = FileKind.LEADER_EPOCH_CHECKPOINT.value
-        return any(
-            one.action in ("lost", "unnoticed") and one.path.name == epochs for one in self.actions
-        )
 
     @property
     def failure(self) -> str | None:

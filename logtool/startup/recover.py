@@ -228,7 +228,7 @@ class _LogDirPlan:
             self._doubts.append(f"{request.path.name}: {forecast.reason}")
             return
         key = request.topic or "", request.partition or 0
-        is_losing = forecast.losses or forecast.lacks_remote_epochs
+        is_losing = forecast.losses or _lacks_remote_epochs(forecast)
         if is_losing and key not in self._consent.accepted:
             self._losing.append(f"{key[0]}-{key[1]}")
         self._doubts += [
@@ -342,6 +342,17 @@ class _LogDirPlan:
             for path in self._paths:
                 apply.sync(file.path for file in opening.open_partition(path, KAFKA).files())
         journal.commit()
+
+
+def _lacks_remote_epochs(forecast: PartitionForecast) -> bool:
+    """Return whether a log lacks the leader epochs of what is in remote storage alone.
+
+    A recovery writes those of local batches, with which a leader deletes the remote segments.
+    """
+    return any(
+        one.action in ("lost", "unnoticed") and one.path.name == FileKind.LEADER_EPOCH_CHECKPOINT
+        for one in forecast.actions
+    )
 
 
 def _in_safe_order(actions: Sequence[Action]) -> list[Action]:

@@ -123,6 +123,67 @@ def test_a_leader_without_a_local_log_deletes_the_remote_segments(release: str, 
     assert tiered.objects(home / "remote", "kept") == kept
 
 
+def lose_epochs(home: Path) -> Path:
+    """Remove leader-epoch-checkpoint of aged-0, most of which is in remote storage alone."""
+    file = home / "data" / "aged-0" / "leader-epoch-checkpoint"
+    file.unlink()
+    return file
+
+
+def of_aged_0(home: Path) -> set[int]:
+    """Return the first offsets of the segments of aged-0 in remote storage."""
+    return {first for number, first in tiered.objects(home / "remote", "aged") if number == 0}
+
+
+def test_a_leader_without_the_leader_epochs_deletes_the_remote_segments(
+    release: str, home: Path
+) -> None:
+    lose_epochs(home)
+    lost = {(one["topic"], one["partition"]) for one in planned(release, home)
+            if one["action"] == "lost"}  # fmt: skip
+    assert lost == {("aged", 0)}
+    assert of_aged_0(home) == set(range(9))
+    kept = tiered.objects(home / "remote", "kept")
+    with broker_of(release, home) as broker:
+        broker.start()
+        tiered.wait(lambda: not of_aged_0(home), broker, "still there")
+        broker.stop()
+    assert tiered.objects(home / "remote", "kept") == kept
+
+
+def test_a_leader_with_restored_leader_epochs_and_segments_serves_all_records(
+    release: str, home: Path, tmp_path: Path
+) -> None:
+    data, remote = home / "data", home / "remote"
+    file = lose_epochs(home)
+    for kind in ("log", "index", "timeindex"):
+        (data / "kept-0" / f"{3:020d}.{kind}").unlink()
+    done = run("remote", "restore", "--output", tmp_path / "back", "-f", "ndjson",
+               remote / "kafka-tiered-storage", data)  # fmt: skip
+    assert done.returncode == 0
+    commands = [line for line in done.stderr.splitlines() if line.startswith("  cp ")]
+    assert len(commands) == 2
+    for line in commands:
+        subprocess.run(["sh", "-c", line], check=True)
+    assert file.exists()
+    assert not [one for one in planned(release, home) if one["action"] in ("lost", "lacks")]
+    before = {topic: tiered.objects(remote, topic) for topic in ("aged", "kept")}
+    places = [("aged", 0), ("kept", 0)]
+    with broker_of(release, home) as broker:
+        broker.start()
+        read: dict[tuple[str, int], list[Message]] = {}
+        tiered.wait(partial(consumed, broker, places, read), broker, "not readable")
+        for place in places:
+            assert [each.offset() for each in read[place]] == list(range(10))
+        # Once a segment more was copied, the broker has looked at all of them.
+        for topic, number in places:
+            tiered.fill_partition(broker, topic, [int(time.time() * 1000)] * 3, number)
+        for topic, known in before.items():
+            tiered.wait(partial(copied_since, remote, topic, known), broker, "no copy")
+            assert tiered.objects(remote, topic) >= known
+        broker.stop()
+
+
 @pytest.mark.parametrize("rows", ["kept", "gone"])
 def test_a_leader_with_a_restored_partition_dir_keeps_the_remote_segments(
     release: str, home: Path, tmp_path: Path, rows: str

@@ -218,3 +218,30 @@ def test_restore_takes_no_log_without_its_indexes(run, tiers):
         path.unlink()
     result = restore(run, tiers)
     assert (result.of_type("mended-partition"), result.status) == ([], 4)
+
+
+def test_objects_that_a_local_segment_has_can_be_put_back(run, tiers):
+    (log,) = tiers.glob(f"objects/kept-0-*/{3:020d}-*.log")
+    (index,) = tiers.glob(f"objects/kept-0-*/{3:020d}-*.index")
+    contents = {path: path.read_bytes() for path in (log, index)}
+    for path in contents:
+        path.unlink()
+    given = ("--rsm", "local", "--topic", "kept", tiers / "objects", tiers / "data")
+    (finding,) = run("remote", "verify", "-f", "ndjson", *given).of_type("finding")
+    assert (finding["topic"], finding["partition"]) == ("kept", 0)
+    assert (finding["first_offset"], finding["last_offset"]) == (3, 3)
+    subprocess.run(["sh", "-c", finding["next"]], check=True)
+    assert {path: path.read_bytes() for path in contents} == contents
+
+
+@pytest.mark.parametrize("topic", ["aged", "kept"])
+def test_objects_that_no_local_segment_has_are_lost(run, tiers, topic):
+    (log,) = tiers.glob(f"objects/{topic}-0-*/{3:020d}-*.log")
+    log.unlink()
+    if topic == "kept":
+        lose_segment(tiers, 3)
+    given = ("--rsm", "local", "--topic", topic, "--partition", "0", tiers / "objects",
+             tiers / "data")  # fmt: skip
+    (finding,) = run("remote", "verify", "-f", "ndjson", *given).of_type("finding")
+    assert (finding["code"], finding["next"]) == ("remote/missing-object", None)
+    assert "lost" in finding["message"]
