@@ -107,9 +107,17 @@ def diff(
 
     Names of copies:
 
-    The name of a copy is its node id, from ID=DIR or from meta.properties; without a node id, its
-    path. If the DIRs are partition dirs, they count as copies of one partition, whatever their
-    names are.
+    The name of a copy is its node id, from ID=DIR or from meta.properties; its path without a node
+    id, and in two copies of one log dir. If the DIRs are partition dirs, they count as copies of
+    one partition, whatever their names are.
+
+    Two copies of one log dir:
+
+    Two log dirs with the same directory id are copies of one log dir, such as a log dir and its
+    backup; so are two of the same node, cluster and partitions. A partition that only one of them
+    has is then named with its path. If the metadata log or a checkpoint of the other one names the
+    partition, it is missing there, and the exit status is 1. If that metadata log does not, it was
+    created, deleted or moved in between. Between different brokers both are normal.
 
     Digests:
 
@@ -126,9 +134,9 @@ def diff(
 
     Exit status:
       0    complete: no divergence, no damage; or the digest was saved
-      1    copies diverge or are damaged, or batches or a beginning are missing; with
-           --identical: any difference, or only one copy; with --check: a partition is
-           absent, shorter or changed, or begins later
+      1    copies diverge or are damaged; or batches, a beginning, or a partition of a copy
+           of a log dir are missing; with --identical: any difference, or only one copy;
+           with --check: a partition is absent, shorter or changed, or begins later
       2
       4
       5    refused: the file of --digest exists or is in a log dir

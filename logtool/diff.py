@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.copies import byte_difference, digest
+from logtool.copies.absent_copies import AbsentCopy, LogDirCopies
 from logtool.copies.byte_difference import CopyBytes
 from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
@@ -28,8 +29,11 @@ from logtool.log.selection import Selection
 from logtool.metadata import image
 from logtool.metadata.log_start import is_tiered
 from logtool.metadata.state import MetadataImage
+from logtool.node import dir_copies
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
+
+Compared = CopiesVerdict | AbsentCopy | LogDirDifference
 
 
 class Diff:
@@ -64,6 +68,8 @@ class Diff:
         """Copies in digests, which contain no indexes to compare."""
         if save:
             digest.check_place(save)
+        self._by_path: frozenset[str] = frozenset()
+        """Paths of the copies in log dirs that have the same node, because one is a copy."""
         self._images: list[MetadataImage] = []
         self._places: list[PlacedSegment] = []
         """Every segment of the copies that are directories."""
@@ -73,7 +79,7 @@ class Diff:
         """Return whether what is scanned is saved, and nothing compared."""
         return self._save is not None
 
-    def __iter__(self) -> Iterator[CopiesVerdict | LogDirDifference | UnreadableError]:
+    def __iter__(self) -> Iterator[Compared | UnreadableError]:
         copies: list[ListedCopy] = []
         for source in self._sources:
             try:
@@ -96,6 +102,7 @@ class Diff:
         ]
         groups = _grouped(copies)
         if not self._save:
+            yield from self._copies_of_log_dirs(copies)
             yield from self._all(groups, None)
             if self._whole and not self._run.ran_out:
                 yield from self._of_log_dirs()
@@ -108,14 +115,25 @@ class Diff:
         except OutOfTimeError:
             return
 
+    def _copies_of_log_dirs(self, copies: Sequence[ListedCopy]) -> Iterator[AbsentCopy]:
+        """Yield the partitions that only one of several copies of a log dir has.
+
+        A node id from the command line names a copy, even if another one has the same files.
+        """
+        nodes = {source.path: source.node for source in self._sources}
+        found = LogDirCopies([one for one in map(dir_copies.identity_of, nodes) if one])
+        named = {path for path in found.paths if nodes[path] is None}
+        self._by_path = frozenset(str(one.path) for one in copies if one.path.parent in named)
+        yield from found.absent(copies)
+
     def _all(
         self, groups: Sequence[Sequence[ListedCopy]], writer: digest.DigestWriter | None
-    ) -> Iterator[CopiesVerdict | LogDirDifference | UnreadableError]:
+    ) -> Iterator[Compared | UnreadableError]:
         def judged(
             _: Sequence[ListedCopy], readings: Sequence[CopyReading], blocks: Blocks
         ) -> CopiesVerdict:
             if not writer:
-                return judge(readings, blocks)
+                return judge(readings, blocks, self._by_path)
             saved = [writer.copy() for _ in blocks]
             kept = [one.keeping(some) for one, some in zip(saved, blocks, strict=True)]
             verdict = judge(readings, kept)

@@ -8,12 +8,12 @@ from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
-from logtool.commands.views.diff_tables import COPY, DAMAGE, DIFFERENCE, DOCUMENT, PARTITION
+from logtool.commands.views.diff_tables import ABSENT, COPY, DAMAGE, DIFFERENCE, DOCUMENT, PARTITION
+from logtool.copies.absent_copies import AbsentCopy, AbsentState
 from logtool.copies.log_dirs import DifferenceKind, LogDirDifference
 from logtool.copies.pair import Status
 from logtool.copies.segments import UNREADABLE
-from logtool.copies.verdict import CopiesVerdict
-from logtool.diff import Diff
+from logtool.diff import Compared, Diff
 from logtool.errors import UsageError
 from logtool.exits import Exit
 from logtool.log.inputs import GivenPaths
@@ -84,7 +84,7 @@ def run(
     return report.consume(job, printer)
 
 
-class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
+class DiffPrinter(Printer[Compared]):
     """Prints verdicts; a table leaves out partitions whose copies are as they should be."""
 
     def __init__(
@@ -106,14 +106,21 @@ class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
         self._brief = report.settings.format == "table" and not report.settings.verbose
         self._identical = identical
         self._saved = saved
-        self._unequal = self._differences = 0
+        self._unequal = self._differences = self._missing = 0
         self._is_bad = False
         """True if the copies of a partition are not as they should be."""
         self._found: dict[Status, int] = {}
 
-    def show(self, item: CopiesVerdict | LogDirDifference) -> None:
+    def show(self, item: Compared) -> None:
         """Print one partition: the verdict, the copies, each two of them, the damage."""
         summary = self._summary
+        if isinstance(item, AbsentCopy):
+            is_missing = item.state is AbsentState.MISSING
+            self._missing += is_missing
+            self._is_bad |= is_missing
+            summary.to_do |= is_missing
+            self._report.item(ABSENT.row(item))
+            return
         if isinstance(item, LogDirDifference):
             self._differences += 1
             summary.to_do = True
@@ -148,6 +155,8 @@ class DiffPrinter(Printer[CopiesVerdict | LogDirDifference]):
         summary = self._summary
         counts = sorted(self._found.items(), key=lambda item: list(Status).index(item[0]))
         parts = [f"{count} {_WORDS[status]}" for status, count in counts]
+        if self._missing:
+            parts.append(f"{self._missing} MISSING in a copy of their log dir")
         total = text.count(summary.partitions, "partition")
         line = f"{total}: {', '.join(parts)}" if parts else total
         yield text.state(summary) + line, "error" if self._is_bad else None
@@ -203,12 +212,30 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
     if kind == "pair":
         agreement = _pair(obj)
         return f"  {text.escape(obj['left'])} and {text.escape(obj['right'])}: {agreement}"
+    if kind == "absent":
+        return _absent(obj, settings)
     if kind == "difference":
         place = text.escape(obj["path"])
         if obj["kind"] != DifferenceKind.ABSENT:
             place += f" and {text.escape(obj['other'])}"
         return f"{place}: NOT IDENTICAL: {text.escape(obj['message'])}"
     return f"  {text.escape(obj['copy'])}: {_damage(obj)}" if kind == "damage" else None
+
+
+def _absent(obj: Object, settings: OutputSettings) -> str:
+    state = obj["state"]
+    lacks = text.escape(obj["log_dir"])
+    words = {
+        AbsentState.MISSING: f"MISSING in {lacks}, whose own files name it",
+        AbsentState.NOT_ASSIGNED: f"not in {lacks}, whose metadata log does not give it to this "
+        "log dir: it was created, deleted or moved in between",
+        AbsentState.UNKNOWN: f"not in {lacks}, whose files do not show whether it should be there",
+    }
+    style = "error" if state == AbsentState.MISSING else "good"
+    said = terminal.paint_stdout(words[state], style, settings.color)
+    line = f"{text.escape(obj['topic'])}-{obj['partition']}: only in {text.escape(obj['path'])}"
+    command = f"\n  next: {text.escape(obj['next'])}" if obj["next"] else ""
+    return f"{line}; {said}{command}"
 
 
 def _partition(obj: Object, settings: OutputSettings) -> str:

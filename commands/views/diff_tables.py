@@ -3,6 +3,7 @@
 from typing import Final
 
 from logtool.commands.views.fingerprint_tables import FINGERPRINT
+from logtool.copies.absent_copies import AbsentState
 from logtool.copies.log_dirs import DifferenceKind
 from logtool.schemas.columns import JSON, Column, Kind, Table
 from logtool.schemas.document import Document
@@ -130,8 +131,22 @@ DIFFERENCE: Final = Table("difference", "difference between two log dirs", (
 ), note="A file or directory that differs between two copies or log dirs, or that only one has; "
         "only with --identical.",
     type="difference", made_from="logtool.copies.log_dirs:LogDirDifference")  # fmt: skip
+ABSENT: Final = Table("absent", "partition that a copy of a log dir lacks", (
+    _TOPIC,
+    _NUMBER,
+    Column("path", Kind.PATH, "the partition dir, in the copy of the log dir that has it"),
+    Column("log_dir", Kind.PATH, "the copy of the log dir that lacks the partition"),
+    Column("state", Kind.STRING, "missing: the metadata log of that copy gives it the partition, "
+           "or its checkpoints have rows of it; not-assigned: its metadata log does not, so that "
+           "the partition was created, deleted or moved in between, which is normal; unknown: it "
+           "has no metadata log that can be read", words=tuple(AbsentState)),
+    Column("next", Kind.STRING, "command line that copies the partition",
+           null="it is not missing, or the two copies have different topics of this name"),
+), note="A partition that only one of two copies of a log dir has, such as a log dir and its "
+        "backup.",
+    type="absent", made_from="logtool.copies.absent_copies:AbsentCopy")  # fmt: skip
 DOCUMENT: Final = Document(
     name="diff",
     title="Objects that logtool diff prints",
-    tables=(PARTITION, COPY, PAIR, DAMAGE, DIFFERENCE, FINGERPRINT),
+    tables=(PARTITION, COPY, PAIR, DAMAGE, ABSENT, DIFFERENCE, FINGERPRINT),
 )

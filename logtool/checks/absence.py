@@ -25,7 +25,7 @@ from logtool.log.partition_claims import end_claims
 from logtool.metadata import image as metadata_image
 from logtool.metadata.log_start import is_tiered
 from logtool.node import own_file
-from logtool.node.claims import AbsentPartition, absent_partitions
+from logtool.node.claims import AbsentPartition, absent_partitions, was_never_made
 from logtool.node.identity import LogDirIdentity, stopped_epoch
 from logtool.node.node import Node
 
@@ -180,23 +180,6 @@ def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | N
     text += f"; {AS_LEADER}" if tiered else ""
     text += f"; {proof}"
     return _finding("partition/lost", text, absent), Effect.LOST
-
-
-def was_never_made(node: Node, absent: AbsentPartition) -> bool:
-    """Return whether the broker stopped before it made the directory of a new partition.
-
-    It then has no row in replication-offset-checkpoint, which has one for each partition of the
-    broker and is written every five seconds. And the metadata log has not changed it since it was
-    created, or it is adding this replica, which is not in sync yet. An ISR without the node alone
-    shows nothing: a stop in order takes each replica out of it.
-    """
-    state = absent.state
-    if state is None or absent.rows:
-        return False
-    if absent.disk_is_new or FileKind.REPLICATION_CHECKPOINT not in absent.home.root.files:
-        return False
-    is_new = state.leader_epoch == 0 and state.partition_epoch == 0
-    return is_new or (node.node_id in state.adding and node.node_id not in state.isr)
 
 
 def _proof(claims: tuple[Claim, ...]) -> str:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.checks.absence import was_never_made
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
@@ -19,7 +18,7 @@ from logtool.log.claims import Evidence
 from logtool.log.dir import LogDir
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.releases import NEWEST
-from logtool.node.claims import absent_partitions
+from logtool.node.claims import absent_partitions, was_never_made
 from logtool.node.identity import identify
 from logtool.node.node import Node, nodes_of
 

@@ -9,6 +9,7 @@ merge            batches of several copies, by ranges of offsets
 compare          the comparison of two copies, range by range
 pair             the result for two copies
 byte_difference  the bytes of damage, compared with those of another copy
+absent_copies    partitions that only some of the copies of one log dir have
 log_dirs         two log dirs compared apart from the batches: directories, checkpoints, other files
 verdict          the result for all copies of a partition: supersets, copies behind, damage
 digest           the columns of a copy in a file, to be compared elsewhere

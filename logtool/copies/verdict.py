@@ -1,6 +1,6 @@
 """Verdict on all copies of a partition: supersets, copies behind, and fillings for damage."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import zip_longest
 
@@ -238,11 +238,14 @@ def _has_epoch_above(copy: Copy, offset: int) -> bool:
 
 
 def judge(
-    readings: Sequence[CopyReading], blocks: Sequence[Iterable[CopyBatches]] | None = None
+    readings: Sequence[CopyReading],
+    blocks: Sequence[Iterable[CopyBatches]] | None = None,
+    by_path: Container[str] = (),
 ) -> CopiesVerdict:
     """Read all copies of one partition to their ends, and compare them with each other.
 
     `blocks` are the blocks of the readings, if the caller passes them through its own iterators.
+    The copies with a path in `by_path` get it as their names, not the node id.
     """
     comparing = Pairs(readings)
     fillings = [Fillings(reading, len(readings)) for reading in readings]
@@ -250,7 +253,7 @@ def judge(
         comparing.add(tables, over)
         for filling in fillings:
             filling.add(tables)
-    copies = _labelled([reading.copy for reading in readings])
+    copies = _labelled([reading.copy for reading in readings], by_path)
     pairs = comparing.finish(copies)
     wounds = tuple(
         wound
@@ -282,16 +285,15 @@ def _verdict(
     )
 
 
-def _labelled(copies: Sequence[Copy]) -> tuple[Copy, ...]:
+def _labelled(copies: Sequence[Copy], by_path: Container[str]) -> tuple[Copy, ...]:
     """Name each copy by its node, or by its path if its node is unknown or has several copies."""
     nodes = [copy.node for copy in copies]
-    return tuple(
-        replace(
-            copy,
-            label=copy.path if copy.node is None or nodes.count(copy.node) > 1 else str(copy.node),
-        )
-        for copy in copies
-    )
+
+    def label(copy: Copy) -> str:
+        is_clear = copy.node is not None and nodes.count(copy.node) == 1
+        return str(copy.node) if is_clear and copy.path not in by_path else copy.path
+
+    return tuple(replace(copy, label=label(copy)) for copy in copies)
 
 
 def _lacking(copy: Copy, pairs: Sequence[CopyPair]) -> list[Lacks]:

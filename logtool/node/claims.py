@@ -136,6 +136,23 @@ def absent_partitions(node: Node) -> Iterator[AbsentPartition]:
             )
 
 
+def was_never_made(node: Node, absent: AbsentPartition) -> bool:
+    """Return whether the broker stopped before it made the directory of a new partition.
+
+    It then has no row in replication-offset-checkpoint, which has one for each partition of the
+    broker and is written every five seconds. And the metadata log has not changed it since it was
+    created, or it is adding this replica, which is not in sync yet. An ISR without the node alone
+    shows nothing: a stop in order takes each replica out of it.
+    """
+    state = absent.state
+    if state is None or absent.rows:
+        return False
+    if absent.disk_is_new or FileKind.REPLICATION_CHECKPOINT not in absent.home.root.files:
+        return False
+    is_new = state.leader_epoch == 0 and state.partition_epoch == 0
+    return is_new or (node.node_id in state.adding and node.node_id not in state.isr)
+
+
 def _disk_is_new(node: Node, state: PartitionRecord | None) -> bool:
     """Return whether the metadata log gives a replica to a log dir that is not there any more."""
     if state is None or node.node_id is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from logtool.checks import absence, root
+from logtool.checks import root
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -15,7 +15,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import Outcome
 from logtool.log import opening
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
-from logtool.node.claims import absent_partitions
+from logtool.node.claims import absent_partitions, was_never_made
 from logtool.node.identity import LogDirIdentity
 from logtool.node.node import Node
 from logtool.startup.log_dir_start import LogDirStart
@@ -143,6 +143,4 @@ def new_logs(
 
 def proven_ends(node: Node) -> dict[TopicPartition, int]:
     """Return the offsets that files of a node prove for the partitions that it has lost."""
-    return {
-        one.key: one.end for one in absent_partitions(node) if not absence.was_never_made(node, one)
-    }
+    return {one.key: one.end for one in absent_partitions(node) if not was_never_made(node, one)}

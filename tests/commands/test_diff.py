@@ -317,3 +317,83 @@ def test_without_a_metadata_log_no_broker_is_said_to_be_in_sync(run, nodes):
     found = run("diff", "-f", "ndjson", *(one / "replica.diverged-0" for one in nodes[1:]))
     (partition,) = found.of_type("partition")
     assert (partition["in_sync"], partition["eligible"]) == (None, None)
+
+
+@pytest.fixture
+def log_dir(copy_of):
+    """Return a log dir that may be changed."""
+    return copy_of("4.3.1/clean")
+
+
+@pytest.fixture
+def backup(log_dir, tmp_path):
+    """Return a copy of this log dir, which lacks nothing."""
+    return shutil.copytree(log_dir, tmp_path / "backup")
+
+
+def absent(result):
+    """Return the partitions that one copy of a log dir lacks, each with its state."""
+    return [
+        (f"{one['topic']}-{one['partition']}", one["path"], one["log_dir"], one["state"])
+        for one in result.of_type("absent")
+    ]
+
+
+def test_a_partition_that_a_backup_lacks_is_missing_by_its_metadata_log(run, log_dir, backup):
+    shutil.rmtree(backup / "codec-none-0")
+    path = log_dir / "codec-none-0"
+    for dirs in (log_dir, backup), (backup, log_dir):
+        result = run("diff", *dirs, "--topic", "codec-none", "-f", "ndjson")
+        assert absent(result) == [("codec-none-0", str(path), str(backup), "missing")]
+        assert result.of_type("partition")[0]["copies"] == [str(path)]
+        assert result.status == 1
+        assert result.of_type("absent")[0]["next"] == f"cp -a {path} {backup}/"
+    table = run("diff", log_dir, backup)
+    assert (table.status, table.stdout.startswith("codec-none-0: ")) == (1, True)
+
+
+def test_a_partition_that_the_metadata_log_of_a_copy_does_not_know_is_no_fault(
+    run, log_dir, backup
+):
+    shutil.copytree(log_dir / "codec-none-0", backup / "later-0")
+    result = run("diff", log_dir, backup, "-f", "ndjson")
+    assert absent(result) == [("later-0", str(backup / "later-0"), str(log_dir), "not-assigned")]
+    assert (result.status, result.of_type("absent")[0]["next"]) == (0, None)
+
+
+def test_without_a_metadata_log_the_rows_of_a_checkpoint_show_what_is_missing(run, log_dir, backup):
+    for home in (log_dir, backup):
+        shutil.rmtree(home / "__cluster_metadata-0")
+    shutil.rmtree(backup / "codec-none-0")
+    shutil.copytree(log_dir / "codec-none-0", log_dir / "later-0")
+    found = absent(run("diff", log_dir, backup, "-f", "ndjson"))
+    assert [(one[0], one[3]) for one in found] == [
+        ("codec-none-0", "missing"),
+        ("later-0", "unknown"),
+    ]
+
+
+def test_a_metadata_log_that_only_one_copy_has_is_missing_in_the_other(run, log_dir, backup):
+    shutil.rmtree(backup / "__cluster_metadata-0")
+    found = absent(run("diff", log_dir, backup, "-f", "ndjson"))
+    assert [(one[0], one[2], one[3]) for one in found] == [
+        ("__cluster_metadata-0", str(backup), "missing")
+    ]
+
+
+def test_no_copy_of_another_topic_takes_the_place_of_a_missing_one(run, log_dir, backup):
+    shutil.rmtree(backup / "codec-none-0")
+    metadata = log_dir / "codec-none-0" / "partition.metadata"
+    metadata.write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
+    (one,) = run("diff", log_dir, backup, "-f", "ndjson").of_type("absent")
+    assert (one["state"], one["next"]) == ("missing", None)
+
+
+@pytest.mark.parametrize("name", ["4.3.1/replicas", "4.3.1/two-log-dirs"])
+def test_log_dirs_that_are_no_copies_lack_nothing_of_each_other(run, copy_of, name):
+    homes = sorted(one for one in copy_of(name).iterdir() if one.is_dir())
+    shutil.rmtree(next(homes[1].glob("*[a-z]-[0-9]")))
+    result = run("diff", *homes, "-f", "ndjson")
+    assert (result.of_type("partition") != [], absent(result)) == (True, [])
+    labels = {one for each in result.of_type("partition") for one in each["copies"]}
+    assert "1" in labels
