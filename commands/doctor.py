@@ -54,9 +54,10 @@ def doctor(
     Log dirs given together belong to one broker, unless ID=DIR or their meta.properties files give
     several node ids. Brokers with different ids are examined one after the other; a sound copy of a
     damaged partition is then proposed for the repair. Their replicas are not compared: the last
-    line is then the command that does so. Disk and limits do not change the exit status, because
-    they do not concern the data. --format json has every finding, every action of the next start
-    that matters, and the numbers of each line.
+    line is then the command that does so. Several copies of one log dir, such as the log dir and
+    its backup, are examined one after the other as well. Disk and limits do not change the exit
+    status, because they do not concern the data. --format json has every finding, every action of
+    the next start that matters, and the numbers of each line.
 
     Examples:
       logtool doctor /var/lib/kafka/data

@@ -124,7 +124,10 @@ class Diff:
         found = LogDirCopies([one for one in map(dir_copies.identity_of, nodes) if one])
         named = {path for path in found.paths if nodes[path] is None}
         self._by_path = frozenset(str(one.path) for one in copies if one.path.parent in named)
-        yield from found.absent(copies)
+        there: dict[Path, dict[TopicPartition, Path]] = {}
+        for one in copies:
+            there.setdefault(one.path.parent, {})[one.key] = one.path
+        yield from found.absent(there)
 
     def _all(
         self, groups: Sequence[Sequence[ListedCopy]], writer: digest.DigestWriter | None

@@ -15,10 +15,12 @@ from logtool.commands.views import after_start
 from logtool.commands.views.doctor_tables import DOCUMENT
 from logtool.commands.views.findings import to_repair
 from logtool.commands.views.rows import RowPrinter
+from logtool.disk import files
 from logtool.doctor import diagnosis
 from logtool.doctor.examination import Examination
 from logtool.exits import Exit
 from logtool.findings import Severity
+from logtool.node import dir_copies
 from logtool.node.identity import ids_of
 from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
@@ -78,7 +80,10 @@ def examinations(
     kafka_version: str | None,
     on_progress: Callable[[Progress], None],
 ) -> list[Examination]:
-    """Return the examination of each broker that was given; all of them fill `summary`."""
+    """Return the examination of each broker that was given; all of them fill `summary`.
+
+    Of several copies of one log dir each gets an examination by itself.
+    """
     given = inputs.resolved()
     keys = (*broker_config.INDEXES, *broker_config.JUDGED)
     hints = inputs.broker.hints() if kafka_version is None else ()
@@ -95,13 +100,20 @@ def examinations(
             dirs = [replace(one, node=None) for one in dirs]
     for one in dirs:
         brokers.setdefault(one.node, []).append(one.path)
+    groups = [
+        (node, group)
+        for node, paths in brokers.items()
+        for group in dir_copies.apart(files.each_once(paths))
+    ]
+    if len(groups) > len(brokers):  # Copies of one log dir get the node id that both have.
+        groups = [(ids_of(paths[0])[0] if node is None else node, paths) for node, paths in groups]
     return [
         Examination(
             paths, assumed, selection=given.selection, flavour=given.flavour, node=node,
             budget=budget, summary=summary, policies=after_start.static(inputs.broker),
             on_progress=on_progress,
         )
-        for node, paths in brokers.items()
+        for node, paths in groups
     ]  # fmt: skip
 
 

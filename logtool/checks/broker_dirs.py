@@ -31,6 +31,7 @@ from logtool.log import opening
 from logtool.log.dir import OF_TODAY
 from logtool.metadata import image as metadata_image
 from logtool.metadata import releases
+from logtool.node.dir_copies import are_copies
 from logtool.node.identity import LogDirIdentity
 from logtool.node.node import Node
 
@@ -309,21 +310,27 @@ class BrokerDirs:
     def _copied(self) -> Iterator[StartVerdict]:
         """Yield the log dirs that are copies, each as one finding for all of its partitions."""
         first = 1 if self.node.node_id is None else self.node.node_id
+        known = {one.path: one for one in self.node.log_dirs}
         for copy in self.copies.values():
             count, names = len(copy.partitions), copy.partitions[:_MOST_NAMED]
             named = ", ".join(f"{topic}-{number}" for topic, number in names)
             more = f" and {count - len(names):,} more" if count > len(names) else ""
             text = (
                 f"is a copy of {copy.of}: {wording.count(count, 'partition')} in both "
-                f"({named}{more}); ID=DIR says that log dirs are of different brokers"
+                f"({named}{more}); "
             )
-            words = f"{first}={shell.path(copy.of)} {first + 1}={shell.path(copy.path)}"
+            command = f"verify {first}={shell.path(copy.of)} {first + 1}={shell.path(copy.path)}"
+            if are_copies(known[copy.of], known[copy.path]):
+                text += "give each by itself, as they are of different times"
+                command = f"diff {shell.path(copy.of)} {shell.path(copy.path)}"
+            else:
+                text += "ID=DIR says that log dirs are of different brokers"
             yield StartVerdict(
                 Finding(
                     "data-dir/duplicate-partition",
                     text,
                     path=copy.path,
-                    next=f"logtool verify {words}",
+                    next=f"logtool {command}",
                 ),
                 Effect.REFUSE,
                 copy.path,

@@ -11,13 +11,12 @@ from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
-from logtool.copies.sources import ListedCopy
 from logtool.disk import shell
-from logtool.formats.names import CLUSTER_METADATA, TopicPartition
+from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import OF_TODAY
+from logtool.node import dir_copies
 from logtool.node.claims import AbsentPartition, absent_partitions, was_never_made
-from logtool.node.dir_copies import are_copies
 from logtool.node.identity import LogDirIdentity, topic_id_of
 from logtool.node.node import Node
 
@@ -55,7 +54,7 @@ class LogDirCopies:
         self._pairs = [
             pair
             for pair in combinations(log_dirs, 2)
-            if pair[0].path != pair[1].path and are_copies(*pair)
+            if pair[0].path != pair[1].path and dir_copies.are_copies(*pair)
         ]
 
     @property
@@ -63,11 +62,11 @@ class LogDirCopies:
         """Return the log dirs that are copies of another one: their node id does not name them."""
         return frozenset(one.path for pair in self._pairs for one in pair)
 
-    def absent(self, copies: Sequence[ListedCopy]) -> Iterator[AbsentCopy]:
-        """Yield each partition that only one of two copies of a log dir has, in order."""
-        there: dict[Path, dict[TopicPartition, Path]] = {}
-        for copy in copies:
-            there.setdefault(copy.path.parent, {})[copy.key] = copy.path
+    def absent(self, there: Mapping[Path, Mapping[TopicPartition, Path]]) -> Iterator[AbsentCopy]:
+        """Yield each partition that only one of two copies of a log dir has, in order.
+
+        `there` has the directories of the partitions that are looked at, by log dir.
+        """
         known = {one.path: _Expected(one) for pair in self._pairs for one in pair}
         found: list[AbsentCopy] = []
         for pair in self._pairs:
@@ -75,6 +74,28 @@ class LogDirCopies:
                 mine, judged = there.get(has.path, {}), known[lacks.path]
                 found += [judged.absent(key, mine[key]) for key in mine.keys() - judged.held]
         yield from sorted(found, key=lambda one: (one.topic, one.partition, one.path, one.log_dir))
+
+
+def commands(lacking: Sequence[Path], others: Sequence[Path]) -> dict[TopicPartition, str]:
+    """Return the command that copies each partition that log dirs lack and their copies have.
+
+    `others` are the log dirs that may be copies of `lacking`.
+    """
+    paths = dict.fromkeys((*lacking, *others))
+    known = [one for one in map(dir_copies.identity_of, paths) if one]
+    there = {
+        one.path: {
+            (directory.topic, directory.partition): path
+            for path, directory in one.root.partitions
+            if directory.kind is DirectoryKind.LIVE
+        }
+        for one in known
+    }
+    return {
+        (one.topic, one.partition): one.next
+        for one in LogDirCopies(known).absent(there)
+        if one.next and one.log_dir in lacking and one.path.parent in others
+    }
 
 
 class _Expected:

@@ -49,6 +49,7 @@ from logtool.doctor.next_command import (
     next_command,
     remote_lineage,
     stuck_transactions,
+    with_copies,
 )
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
@@ -129,7 +130,7 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
         given += limits(run.homes, holder.pid if holder else None)
     yield from given
     remedies = Remedies(run.paths, run.selection, copies_of(run, others))
-    for one in run.findings:
+    for one in with_copies(run, others):
         remedies.add(one)
     yield from remedies.counts()
     chosen, quorum = next_command(run, given, others), compared_quorum(run)

@@ -1,9 +1,11 @@
 """The command to run next, after the answers of `doctor`."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.checks import access
+from logtool.copies import absent_copies
 from logtool.disk import shell
 from logtool.doctor.answers import (
     Answer,
@@ -33,6 +35,8 @@ _MISSES = ("lost", "lacks", "absent", "discard")
 """Actions on a partition of which something is missing, or goes."""
 _COPY = "data-dir/duplicate-partition"
 """Code of a log dir that was given with a copy of it."""
+_LOST = "partition/lost"
+"""Code of a partition that no log dir of its node has."""
 _WRONG_TIMES = (
     "the timestamps that hold back retention or let it delete records early, and their producers"
 )
@@ -69,7 +73,7 @@ def next_command(
         return filled
     if start and start.refuses:
         return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
-    if waiting := [one for one in errors if one.code == "partition/lost" and one.next]:
+    if waiting := [one for one in errors if one.code == _LOST and one.next]:
         return _undelete(run, waiting)
     if copies := copies_of(run, others):
         return _fill(run, copies)
@@ -126,14 +130,20 @@ def comparison(runs: Sequence[Examination], named: Sequence[Next] = ()) -> Itera
 
     Where another broker has a sound copy of damaged replicas, the fill comes before it: the
     comparison does not read what is damaged. A fill that is already among the `named` commands is
-    not named again.
-    Nothing is yielded for one broker, and for Redpanda, whose replicas no command compares.
+    not named again. Examinations of one node are of copies of its log dirs made at different
+    times, which `diff` compares. Nothing is yielded for one broker, and for Redpanda, whose
+    replicas no command compares.
     """
     of_kafka = all(one.flavour.has_checkpoints for run in runs for one in run.homes)
     if len(runs) < 2 or not of_kafka:
         return
+    nodes = [run.node for run in runs if run.node is not None]
+    has_copies = len(set(nodes)) < len(nodes)
     command = "watermark" if any(run.has_partition_dirs for run in runs) else "cluster"
-    words = [_node_dir(run.node, path) for run in runs for path in run.paths]
+    command = "diff" if has_copies else command
+    words = [
+        _node_dir(None if has_copies else run.node, path) for run in runs for path in run.paths
+    ]
     when, known = "", {one.command for one in named}
     for run in runs:
         if copies := copies_of(run, [one for one in runs if one is not run]):
@@ -143,11 +153,10 @@ def comparison(runs: Sequence[Examination], named: Sequence[Next] = ()) -> Itera
                 continue
             yield Next(first.command, f"{'then' if when else 'first'} {first.reason}")
             when = "then "
-    yield Next(
-        f"logtool {command} {' '.join(words)}",
-        f"{when}the replicas of these brokers compared: which of them may lead, and what is then "
-        "lost",
-    )
+    reason = "the replicas of these brokers compared: which of them may lead, and what is then lost"
+    if has_copies:
+        reason = "the copies of one log dir compared: what only one of them has, and what differs"
+    yield Next(f"logtool {command} {' '.join(words)}", f"{when}{reason}")
 
 
 def _node_dir(node: int | None, path: Path) -> str:
@@ -199,6 +208,20 @@ def copies_of(run: Examination, others: Sequence[Examination]) -> list[Path]:
         if any(name in sound and name not in is_bad for name in missing):
             copies += other.paths
     return copies
+
+
+def with_copies(run: Examination, others: Sequence[Examination]) -> Iterator[Finding]:
+    """Yield the findings, those about lost partitions with the command that copies them back.
+
+    A partition is copied only from another copy of the log dir that lacks it.
+    """
+    places = [path for other in others for path in other.paths]
+    is_asked = places and any(one.code == _LOST for one in run.findings)
+    known = absent_copies.commands(run.paths, places) if is_asked else {}
+    for one in run.findings:
+        command = known.get((one.topic or "", one.partition or 0))
+        is_copied = one.code == _LOST and command and not one.next
+        yield replace(one, next=command) if is_copied else one
 
 
 def _fill(run: Examination, copies: Sequence[Path]) -> Next:

@@ -41,8 +41,9 @@ def are_copies(one: LogDirIdentity, other: LogDirIdentity) -> bool:
 def apart(paths: Iterable[Path]) -> list[list[Path]]:
     """Return log dirs of one node in groups, so that no group has two copies of one log dir."""
     groups: list[list[tuple[Path, LogDirIdentity | None]]] = []
-    for path in paths:
-        found = identity_of(path)
+    given = list(paths)
+    for path in given:
+        found = identity_of(path) if len(given) > 1 else None
         for group in groups:
             if not any(found and other and are_copies(found, other) for _, other in group):
                 group.append((path, found))

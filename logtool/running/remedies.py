@@ -19,6 +19,8 @@ from logtool.log.selection import Selection
 
 MOST_PARTITIONS = 3
 """Partition dirs that a command names; it takes the log dirs if more need it."""
+MOST_COPIED = 20
+"""Partition dirs that a command copies; `explain` says the rest if there are more."""
 FILLED = frozenset(
     {"batch/crc", "batch/hole", "batch/leader-epoch-order", "batch/magic", "batch/offset-order",
      "batch/offset-range", "batch/size", "batch/zero-run", "checkpoint/high-watermark-ahead",
@@ -67,15 +69,18 @@ class Remedies:
         """Partition dirs with a segment that may hold batches of another partition."""
 
     def add(self, finding: Finding) -> None:
-        """Count one finding."""
-        if finding.severity is Severity.INFO:
+        """Count one finding; an info or a log dir that was given with its copy needs no repair."""
+        is_copy = finding.code == "data-dir/duplicate-partition" and finding.topic is None
+        if finding.severity is Severity.INFO or is_copy:
             return
         way = _way_of(finding)
         self._counts[way] += 1
         worst = self._worst.setdefault(way, finding)
         if finding.severity.weight > worst.severity.weight:
             self._worst[way] = finding
-        if folder := _log_of(finding) if way.is_filled else _partition_dir(finding):
+        if way.is_copied:
+            self._partitions.setdefault(way, {})[Path(shlex.split(finding.next or "")[2])] = None
+        elif folder := _log_of(finding) if way.is_filled else _partition_dir(finding):
             self._partitions.setdefault(way, {})[folder] = None
             if finding.code == FOREIGN_SEGMENT:
                 self._in_doubt.add(folder)
@@ -105,6 +110,8 @@ class Remedies:
             return f"logtool checkpoint rebuild {shell.path(home)}"
         if way.is_filled:
             return self._fill(way)
+        if way.is_copied and len(self._partitions[way]) <= MOST_COPIED:
+            return shell.join(["cp", "-a", *map(str, self._partitions[way]), way.copies[-1]])
         if remedy is not Remedy.RECOVER:
             return explain
         # recover refuses to change a log dir in which something is lost.
@@ -168,6 +175,11 @@ class _Way(NamedTuple):
     copies: tuple[str, ...] = ()
     """The options that name the copies, if a finding has a command with them."""
 
+    @property
+    def is_copied(self) -> bool:
+        """Return whether the directory of the partition is copied into its log dir."""
+        return self.copies[:1] == ("cp",)
+
 
 _ORDER = (
     (Remedy.REMOTE, False),  # before any start
@@ -183,15 +195,17 @@ _ORDER = (
 
 
 def _way_of(finding: Finding) -> _Way:
+    words = shlex.split(finding.next or "")
+    if words[:2] == ["cp", "-a"]:
+        return _Way(finding.remedy, False, ("cp", words[-1]))
     is_filled = finding.remedy in (Remedy.LOSS, Remedy.REPLICA) and finding.code in FILLED
     if not is_filled or _log_of(finding) is None:
         return _Way(finding.remedy, False)
-    command = shlex.split(finding.next or "")
-    if command[:2] == ["logtool", "diff"]:  # which copy is right is not known
+    if words[:2] == ["logtool", "diff"]:  # which copy is right is not known
         return _Way(finding.remedy, False)
-    if command[:2] != ["logtool", "recover"] or "--fill-from" not in command:
+    if words[:2] != ["logtool", "recover"] or "--fill-from" not in words:
         return _Way(finding.remedy, True)
-    return _Way(finding.remedy, True, tuple(one for one in command[2:-1] if one != "--apply"))
+    return _Way(finding.remedy, True, tuple(one for one in words[2:-1] if one != "--apply"))
 
 
 def _log_of(finding: Finding) -> Path | None:

@@ -303,6 +303,32 @@ def test_log_dirs_of_several_nodes_are_examined_one_by_one(run, scenario, tmp_pa
     assert shlex.split(proposed["command"]) == ["logtool", "doctor", *named]
 
 
+def test_copies_of_one_log_dir_are_examined_one_by_one(run, clean, tmp_path):
+    backup = shutil.copytree(clean, tmp_path / "backup")
+    shutil.rmtree(backup / "codec-none-0")
+    shutil.copytree(clean / "codec-none-0", clean / "later-0")
+    result = run("doctor", "-f", "ndjson", backup, clean)
+    alone = [run("doctor", "-f", "ndjson", one) for one in (backup, clean)]
+    assert [one["paths"] for one in result.of_type("node")] == [[str(backup)], [str(clean)]]
+    for kind in ("finding", "action", "start", "damage"):
+        both = [one for each in alone for one in each.of_type(kind)]
+        named = [(one.get("code"), one.get("action"), one.get("path")) for one in both]
+        assert named == [
+            (one.get("code"), one.get("action"), one.get("path")) for one in result.of_type(kind)
+        ]
+    assert result.of_type("next")[-1]["command"] == f"logtool diff {backup} {clean}"
+    lost = [one["command"] for one in result.of_type("remedy") if "codec-none-0" in one["command"]]
+    assert lost == [f"cp -a {clean}/codec-none-0 {backup}/"]
+
+
+def test_two_log_dirs_with_one_directory_id_by_mistake_are_of_one_broker(run, copy_of):
+    home = copy_of("4.3.1/two-log-dirs")
+    shutil.copy(home / "dir-1" / "meta.properties", home / "dir-2" / "meta.properties")
+    result = run("doctor", "-f", "ndjson", home / "dir-1", home / "dir-2")
+    assert result.of_type("node") == []
+    assert "meta-properties/duplicate-id" in {one["code"] for one in result.of_type("finding")}
+
+
 @pytest.mark.parametrize(
     ("voters", "given", "missing"),
     [((1, 2, 3), (1, 8, 9), [2, 3]), ((1, 2, 3), (1, 2, 8, 9), None), ((1, 2, 3), (1, 8), None),
