@@ -52,7 +52,9 @@ def recover(
     With --fill-from, batches of another copy replace damage if offsets, leader epochs, CRCs and the
     neighbouring batches prove that both copies are the same log. Damage after the last sound batch
     is filled only as far as the leader epochs prove that the log continued; in a log without leader
-    epochs, up to the high watermark of the other copy. A lost beginning comes back as well, but
+    epochs, up to the high watermark of the other copy. If the copy continues behind the end of a
+    damaged log, its batches up to the high watermark are taken and listed too; --truncate-to cuts
+    them in a second run. A lost beginning comes back as well, but
     nothing below the log start offset of either copy. Damage between batches whose offsets follow
     each other, such as zeros behind a segment, is left out. logtool only reads that copy. What it
     cannot fill is listed as unfilled. Where both copies have sound batches that differ, nothing is

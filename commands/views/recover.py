@@ -128,8 +128,8 @@ class RecoverPrinter(ActionPrinter):
         yield from self._unchecked_lines()
         all_made = self._all_made
         if self._counts["fill"]:
-            verb = "repaired" if all_made else "to be repaired"
-            yield f"{text.count(self._counts['fill'], 'damaged range')} {verb}"
+            verb = "filled" if all_made else "to be filled"
+            yield f"{text.count(self._counts['fill'], 'range')} {verb}"
         if unfilled := self._counts["unfilled"]:
             yield f"{text.count(unfilled, 'damaged range')} that no other copy fills"
         if diverging := self._counts["diverges"]:

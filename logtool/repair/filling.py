@@ -157,6 +157,7 @@ def _filled(
             damaged = sum(one.length for one in hole.rejects if one.kind in kinds)
             whole = sum(int(one.table.size.sum()) for one in chosen) >= damaged
             first = int(chosen[0].table.first_offset[0])
+            listed = hole.low
             for one in hole.rejects:
                 at = first if one.first_offset is None or one.length else one.first_offset
                 if at < first and hole.before is None and hole.behind:
@@ -164,13 +165,13 @@ def _filled(
                     one = replace(one, first_offset=first)
                 if one.kind in FILLABLE and (whole or hole.behind):
                     one = _with_offsets(one, chosen)
+                    listed = max(listed, one.last_offset or 0)
                     yield replace(one, filled_from=path, proof=reason)
                 else:
                     yield replace(one, filled_from=None, proof=reason)
-            if ours.flavour.has_checkpoints and not (hole.rejects or conditions):
-                text = "the log ends here, but another copy continues"
-                one = _with_offsets(ranges.missing(ours.path, hole.low + 1, text), chosen)
-                yield replace(one, filled_from=path, proof=reason)
+            last = int(chosen[-1].table.last_offset[-1])
+            if hole.behind is None and ours.flavour.has_checkpoints and last > listed:
+                yield ranges.continued(ours, max(first, listed + 1), last, path, reason)
             for stretch in chosen:
                 yield from _divided(stretch, bases)
             return

@@ -424,6 +424,8 @@ class _Assembly:
     def _chosen(self) -> RepairedLog:
         """Return the segments to replace: one with damage left only if a start reads it."""
         left = {base for base in self._changed & self._broken if not self._is_recovered(base)}
+        if (last := max(self._base_of.values(), default=-1)) in left:
+            left |= {base for base in self._changed if base > last}  # They would follow a gap.
         changed = self._changed - left
         text = (
             "other damage in the segment cannot be filled, and no broker reads it at a "

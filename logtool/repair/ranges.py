@@ -11,6 +11,7 @@ from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 from logtool.log.file import File
 
 
@@ -139,6 +140,15 @@ def missing(folder: Path, base: int, text: str, term: int | None = None) -> Reje
     else:
         name = redpanda_names.format_segment(base, term)
     return Rejected(folder / name, 0, 0, RejectReason.MISSING, text)
+
+
+def continued(log: Partition, first: int, last: int, copy: Path, proof: str | None) -> Rejected:
+    """Return the reject for offsets behind the end of a log that are taken from a copy."""
+    one = missing(log.path, first, "the log ends here, but another copy continues")
+    if log.segments:
+        end = log.segments[-1].log
+        one = replace(one, path=end.path, position=end.size)
+    return replace(one, first_offset=first, last_offset=last, filled_from=copy, proof=proof)
 
 
 def foreign(log: File, reason: str, first: int, last: int) -> Rejected:
