@@ -55,6 +55,11 @@ def may_delete(
       logtool may-delete /data/1/orders-0.1f2e...-stray --among /mnt/broker-2/data
       logtool may-delete /data/1/orders-0 --among /mnt/b2/orders-0 && rm -r /data/1/orders-0
 
+    Metadata log:
+
+    The answer is no for __cluster_metadata-0, even if other nodes hold all of its batches: a node
+    needs its own metadata log, with the snapshots and quorum-state. See 'logtool quorum'.
+
     Compacted topics:
 
     If no copy holds a batch and one copy was compacted, logtool reads the logs a second time and

@@ -9,6 +9,7 @@ from logtool.copies.sources import ListedCopy
 from logtool.dirs.proof import MetadataVerdict, Other
 from logtool.disk import files
 from logtool.findings import Finding
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.node import own_file
 from logtool.node.identity import LogDirIdentity, topic_id_of
 from logtool.node.node import Node
@@ -64,12 +65,14 @@ class Cluster:
     def verdict(self, copy: ListedCopy) -> MetadataVerdict | None:
         """Return the state of a copy in the metadata log; None without a whole one or a topic id.
 
+        None also for the metadata log itself, which has no record of its own topic.
+
         A topic that is unknown without a RemoveTopicRecord was removed before the snapshot, or is
         newer than the end of the metadata log.
         """
         image, node = self.image, self._node_ids.get(copy.path.parent)
         topic_id = topic_id_of(copy.path)
-        if image is None or image.damage or topic_id is None:
+        if image is None or image.damage or topic_id is None or copy.key[0] == CLUSTER_METADATA:
             return None
         if topic_id in image.removed:
             return MetadataVerdict("removed", image.removed[topic_id])

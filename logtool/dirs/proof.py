@@ -28,7 +28,7 @@ from logtool.dirs.holdings import IDENTITY, CoveredRange, Holdings
 from logtool.dirs.superseded import Candidate, KeyProof, Superseded
 from logtool.dirs.transaction_outcomes import OutcomeSource
 from logtool.errors import UnreadableError
-from logtool.formats.names import DirectoryKind
+from logtool.formats.names import CLUSTER_METADATA, DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.node.settings import Settings
 from logtool.running.run import Run
@@ -381,6 +381,12 @@ def _other_files(listed: ListedCopy) -> Iterator[Only]:
     found = listed.listed
     if found is None:
         return
+    if listed.key[0] == CLUSTER_METADATA:
+        text = (
+            "this is the metadata log of a node, which needs its own with snapshots and "
+            "quorum-state; 'logtool quorum' compares those of all nodes"
+        )
+        yield Only(0, None, 0, text)
     for file in found.coming_logs():
         if file.size:
             text = (

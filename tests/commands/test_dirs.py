@@ -621,3 +621,12 @@ def test_a_log_dir_without_an_id_is_identified_by_its_partitions(run, copy_of):
     shutil.rmtree(homes[1] / "replica.in-sync-0")
     found = run("dirs", "-f", "ndjson", *homes).of_type("directory")
     assert not any(one["restored"] for one in found)
+
+
+def test_no_copy_replaces_the_metadata_log_of_a_node(run, scenario, tmp_path):
+    home = scenario("4.3.1/replicas") / "node-1"
+    backup = shutil.copytree(home, tmp_path / "backup")
+    result = run("may-delete", "--json", backup / METADATA, "--among", home)
+    (found,) = items(result)["proof"]
+    assert (result.status, found["may_delete"], found["metadata"]) == (1, False, None)
+    assert sum(one["batches"] for one in found["held_by"]) == found["batches"]

@@ -67,7 +67,9 @@ def test_the_guide_and_its_alerts_name_the_metrics_that_there_are() -> None:
     assert set(re.findall(r"`(logtool_[a-z_]+)[`{]", TEXT)) == written
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("1500ms", 1.5), ("3s", 3), ("2m", 120), ("1d", 86400)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1500ms", 1.5), ("3s", 3), ("2m", 120), ("1d", 86400)]
+)
 def test_a_time_has_a_unit(text: str, seconds: float) -> None:
     assert parsing.parse_duration("--max-duration", text) == seconds
 
