@@ -54,7 +54,8 @@ def recover(
     is filled only as far as the leader epochs prove that the log continued; in a log without leader
     epochs, up to the high watermark of the other copy. If the copy continues behind the end of a
     damaged log, its batches up to the high watermark are taken and listed too; --truncate-to cuts
-    them in a second run. A lost beginning comes back as well, but
+    them in a second run. A partition that a log dir lacks and a copy of that log dir has is listed
+    as absent, with the command that copies it. A lost beginning comes back as well, but
     nothing below the log start offset of either copy. Damage between batches whose offsets follow
     each other, such as zeros behind a segment, is left out. logtool only reads that copy. What it
     cannot fill is listed as unfilled. Where both copies have sound batches that differ, nothing is
@@ -75,8 +76,8 @@ def recover(
     Exit status:
       0    with --apply: done; without: nothing to do
       1    without --apply: something to do; with --apply: a log does not load, damage was not
-           filled, a log diverges from the copy, or a file stops the broker or takes its log dir
-           offline
+           filled, a log diverges from the copy, a partition is absent, or a file stops the
+           broker or takes its log dir offline
       2
       4    ..., or could not be written
       5    refused: the log dir is in use, records would be lost, files changed, or a log dir cannot

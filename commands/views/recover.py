@@ -77,6 +77,7 @@ class RecoverPrinter(ActionPrinter):
         if isinstance(item, Action):
             self._changes += item.change is not None
             summary.to_do |= item.action == "finish" and not consent.apply
+            summary.to_do |= item.action == "absent"
             # Marking clean mends what it can, and refuses where more is wrong.
             summary.to_do |= item.action in HINDRANCES and not consent.mark_clean
         elif isinstance(item, PartitionForecast):

@@ -76,8 +76,8 @@ class LogDirCopies:
         yield from sorted(found, key=lambda one: (one.topic, one.partition, one.path, one.log_dir))
 
 
-def commands(lacking: Sequence[Path], others: Sequence[Path]) -> dict[TopicPartition, str]:
-    """Return the command that copies each partition that log dirs lack and their copies have.
+def missing(lacking: Sequence[Path], others: Sequence[Path]) -> dict[TopicPartition, AbsentCopy]:
+    """Return the partitions that log dirs lack, and that can be copied from copies of them.
 
     `others` are the log dirs that may be copies of `lacking`.
     """
@@ -92,7 +92,7 @@ def commands(lacking: Sequence[Path], others: Sequence[Path]) -> dict[TopicParti
         for one in known
     }
     return {
-        (one.topic, one.partition): one.next
+        (one.topic, one.partition): one
         for one in LogDirCopies(known).absent(there)
         if one.next and one.log_dir in lacking and one.path.parent in others
     }

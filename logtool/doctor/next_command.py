@@ -217,11 +217,11 @@ def with_copies(run: Examination, others: Sequence[Examination]) -> Iterator[Fin
     """
     places = [path for other in others for path in other.paths]
     is_asked = places and any(one.code == _LOST for one in run.findings)
-    known = absent_copies.commands(run.paths, places) if is_asked else {}
+    known = absent_copies.missing(run.paths, places) if is_asked else {}
     for one in run.findings:
-        command = known.get((one.topic or "", one.partition or 0))
-        is_copied = one.code == _LOST and command and not one.next
-        yield replace(one, next=command) if is_copied else one
+        found = known.get((one.topic or "", one.partition or 0))
+        is_copied = one.code == _LOST and found and not one.next
+        yield replace(one, next=found.next) if found and is_copied else one
 
 
 def _fill(run: Examination, copies: Sequence[Path]) -> Next:

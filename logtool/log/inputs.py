@@ -176,6 +176,11 @@ class OpenedPath:
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: the names of the files decide."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the whole log dir is meant."""
+        return self.name is None and self.within is None
+
     def read(self) -> LogDir:
         """Return the log dir; UnreadableError where it cannot be listed."""
         if isinstance(self.contents, UnreadableError):

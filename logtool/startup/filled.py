@@ -1,6 +1,6 @@
 """A log whose damage is filled from other copies before a start loads it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +9,33 @@ from logtool.actions import Action
 from logtool.checks import log_absence
 from logtool.disk import files
 from logtool.formats import names, wording
+from logtool.formats.names import PartitionDirectory
 from logtool.log.dir import Partition
+from logtool.log.selection import Selection
 from logtool.startup.request import LoadRequest
 
 if TYPE_CHECKING:
     from logtool.repair.in_place import RepairedLog
     from logtool.repair.ranges import Rejected
+
+
+def absent(
+    log_dirs: Sequence[Path], fill_from: Sequence[Path], selection: Selection
+) -> Iterator[Action]:
+    """Yield the partitions that log dirs lack by their own files, and that copies of them have.
+
+    A fill does not make the directory of a partition.
+    """
+    if not log_dirs or not fill_from:
+        return
+    from logtool.copies import absent_copies
+
+    for one in absent_copies.missing(log_dirs, fill_from).values():
+        path = one.log_dir / one.path.name
+        directory = names.parse_directory(path.name)
+        if isinstance(directory, PartitionDirectory) and selection.takes(directory):
+            text = f"is not in this log dir, whose own files name it; to copy it: {one.next}"
+            yield Action("absent", path, text, one.topic, one.partition, target=one.path)
 
 
 def is_to_fill(request: LoadRequest) -> bool:

@@ -284,7 +284,7 @@ class Forecast:
                 yield error
                 continue
             opened.append((root, chosen))
-            if one.name is None and one.within is None:
+            if one.is_whole:
                 whole.add(root.path)
         if self._given is None:
             options = self.assumed

@@ -39,6 +39,7 @@ from logtool.node.identity import LogDirIdentity, identify
 from logtool.node.node import Node
 from logtool.node.options import StartOptions
 from logtool.running.run import Run
+from logtool.startup import filled
 from logtool.startup.forecast import Forecast
 from logtool.startup.log_dir_start import LogDirStart, Points
 from logtool.startup.partition import PartitionForecast
@@ -99,6 +100,8 @@ class Recover:
         self._check(opened)
         yield from _not_there(self.assumed.fill_from)
         self._broker = self._gather(opened)
+        whole = [one.log_dir for one in opened if isinstance(one, OpenedPath) and one.is_whole]
+        yield from filled.absent(whole, self.assumed.fill_from, self.selection)
         for given in opened:
             if isinstance(given, UnreadableError):
                 yield given

@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -388,3 +389,23 @@ def test_batches_behind_the_end_that_are_taken_too_are_listed(run, home, copy):
     assert fills == [known[3][1:3], (known[-3][1], known[-1][2])]
     assert actions(done, "fill") == actions(planned, "fill")
     assert log.read_bytes() == whole
+
+
+def test_a_partition_that_only_the_backup_has_is_absent_with_the_command_that_copies_it(
+    run, home, copy, tmp_path
+):
+    shutil.copytree(copy / NAME, copy / "later-0")
+    shutil.rmtree(home / NAME)
+    for words in (), ("--apply",):
+        result = run("recover", *words, "-f", "ndjson", "--fill-from", copy, home)
+        (found,) = actions(result, "absent")
+        assert (result.status, found["path"]) == (1, str(home / NAME))
+        assert found["target"] == str(copy / NAME)
+    assert (
+        actions(run("recover", "-f", "ndjson", "--fill-from", copy, home / "tx.mixed-0"), "absent")
+        == []
+    )
+    assert run("recover", "--apply", "--fill-from", copy, "--topic", "tx.mixed", home).status == 0
+    command = found["reason"].rpartition(": ")[2]
+    subprocess.run(shlex.split(command), check=True)
+    assert run("recover", "--apply", "--fill-from", copy, home).status == 0
