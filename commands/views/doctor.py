@@ -3,28 +3,19 @@
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from logtool.commands import options
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.writers import Object, TableColumn
-from logtool.commands.program import broker_config, parsing
-from logtool.commands.views import after_start
+from logtool.commands.views import after_start, examinations
 from logtool.commands.views.doctor_tables import DOCUMENT
 from logtool.commands.views.findings import to_repair
 from logtool.commands.views.rows import RowPrinter
-from logtool.disk import files
 from logtool.doctor import diagnosis
-from logtool.doctor.examination import Examination
 from logtool.exits import Exit
 from logtool.findings import Severity
-from logtool.node import dir_copies
-from logtool.node.identity import ids_of
-from logtool.node.options import StartOptions
-from logtool.running.budget import Budget
-from logtool.running.run import Progress
 from logtool.running.summary import ActionSummary
 
 SCHEMA = DOCUMENT.schema
@@ -68,53 +59,9 @@ def run(
 ) -> Exit:  # fmt: skip
     """Print the problems of log dirs and the steps to take; return the exit status."""
     settings, given, summary = printing.settings(), inputs.resolved(), ActionSummary()
-    jobs = examinations(inputs, running, summary, kafka_version, lambda one: report.show(one))
+    jobs = examinations.of(inputs, running, summary, kafka_version, lambda one: report.show(one))
     report = Report(settings, make(settings, given.paths), summary, given)
     return report.consume(diagnosis.diagnose(jobs), RowPrinter(report, DOCUMENT.row), fail_on)
-
-
-def examinations(
-    inputs: options.Inputs,
-    running: options.Running,
-    summary: ActionSummary,
-    kafka_version: str | None,
-    on_progress: Callable[[Progress], None],
-) -> list[Examination]:
-    """Return the examination of each broker that was given; all of them fill `summary`.
-
-    Of several copies of one log dir each gets an examination by itself.
-    """
-    given = inputs.resolved()
-    keys = (*broker_config.INDEXES, *broker_config.JUDGED)
-    hints = inputs.broker.hints() if kafka_version is None else ()
-    assumed = StartOptions(
-        parsing.kafka_version(kafka_version),
-        static={**inputs.broker.of_node(), **inputs.broker.take(*keys, *hints)},
-    )
-    budget = Budget(running.threads, running.pace())
-    brokers: dict[int | None, list[Path]] = {}
-    dirs = inputs.node_dirs()
-    if not inputs.broker and all(one.node is None for one in dirs):
-        dirs = [replace(one, node=ids_of(one.path)[0]) for one in dirs]
-        if len({one.node for one in dirs if one.node is not None}) < 2:
-            dirs = [replace(one, node=None) for one in dirs]
-    for one in dirs:
-        brokers.setdefault(one.node, []).append(one.path)
-    groups = [
-        (node, group)
-        for node, paths in brokers.items()
-        for group in dir_copies.apart(files.each_once(paths))
-    ]
-    if len(groups) > len(brokers):  # Copies of one log dir get the node id that both have.
-        groups = [(ids_of(paths[0])[0] if node is None else node, paths) for node, paths in groups]
-    return [
-        Examination(
-            paths, assumed, selection=given.selection, flavour=given.flavour, node=node,
-            budget=budget, summary=summary, policies=after_start.static(inputs.broker),
-            on_progress=on_progress,
-        )
-        for node, paths in groups
-    ]  # fmt: skip
 
 
 def make(settings: OutputSettings, paths: Sequence[Path]) -> View:

@@ -446,6 +446,7 @@ class PlanPrinter(ActionPrinter):
             where = "in segments with a base index, which no start reads"
         yield (
             f"{where}, {damage}"
-            f"{text.count(found.segments, 'segment')} ({text.size(found.bytes)}) {verb} not read; "
-            f"to check {'it' if found.segments == 1 else 'them'}: {found.command}"
+            f"{text.count(found.segments, 'segment')} ({text.size(found.bytes)}) {verb} not "
+            f"read, and a start would not notice damage there; to check "
+            f"{'it' if found.segments == 1 else 'them'}: {found.command}"
         )

@@ -118,7 +118,11 @@ class RecoverPrinter(ActionPrinter):
         for log_dir in () if is_explained else self._stopped_in_order():
             where = "" if summary.complete else " in what could be read"
             nothing = f"nothing to recover after a clean stop{where}"
-            yield f"{log_dir}: {nothing}; --full recovers all logs"
+            check = f"logtool verify {shell.path(log_dir)}"
+            yield (
+                f"{log_dir}: {nothing}; damage was not looked for: run '{check}' first; --full "
+                "recovers all logs, and cuts them at damage"
+            )
         stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
         if stopped:
             what = "it" if stopped == 1 else "them"

@@ -9,7 +9,7 @@ from logtool.commands import options, output
 from logtool.commands.output import Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
-from logtool.commands.views import doctor
+from logtool.commands.views import doctor, examinations
 from logtool.commands.views.doctor_tables import DOCUMENT
 from logtool.commands.views.report_content import Content
 from logtool.commands.views.report_markdown import ticket
@@ -42,9 +42,7 @@ def run(
         raise UsageError(f"--output {target}: expected a name that ends with .html or .md")
     settings, given, summary = printing.settings(), inputs.resolved(), ActionSummary()
     own_file.require_outside(target, given.paths)
-    jobs = doctor.examinations(
-        inputs, running, summary, kafka_version, lambda one: report.show(one)
-    )
+    jobs = examinations.of(inputs, running, summary, kafka_version, lambda one: report.show(one))
     report = Report(settings, doctor.make(settings, given.paths), summary, given)
     rows: list[Object] = []
     status = report.consume(diagnosis.diagnose(jobs), _KeepingPrinter(report, rows), fail_on)

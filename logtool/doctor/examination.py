@@ -57,6 +57,8 @@ class Examination:
     selection: Selection = field(default_factory=Selection)
     flavour: Flavour | None = None
     """The value of ``--flavour``; None to go by the names in each directory."""
+    named_by: str = ""
+    """The broker's own file, if it names the paths; empty if the command line does."""
     node: int | None = None
     """The node id of ``ID=DIR``; None without it."""
     budget: Budget = field(default_factory=Budget)

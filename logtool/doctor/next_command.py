@@ -354,5 +354,8 @@ def _unread(run: Examination, error: UnreadableError) -> Next:
         return _of_file(path)
     if path.exists():
         return Next(f"ls -ld {shell.path(path)}", "who may read the path")
+    if run.named_by:
+        words = f"logtool doctor --broker-config {shell.path(run.named_by)} DIR..."
+        return Next(words, "with the places of these log dirs on this host as DIR")
     there: Path = next((one for one in path.absolute().parents if one.exists()), Path("/"))
     return Next(f"ls -la {shell.path(there)}", "what the directory holds")

@@ -494,6 +494,17 @@ def test_a_typo_is_incomplete_and_what_is_there_is_looked_at_next(run, clean):
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_log_dirs_that_a_file_names_and_this_host_lacks_are_asked_for(run, clean, tmp_path):
+    own = tmp_path / "server.properties"
+    own.write_text("log.dirs=/nowhere/kafka\nnode.id=1\n")
+    result = run("doctor", "-f", "ndjson", "--broker-config", own)
+    (proposed,) = result.of_type("next")
+    assert proposed["command"] == f"logtool doctor --broker-config {own} DIR..."
+    assert result.status == 4
+    moved = run("doctor", "-f", "ndjson", "--broker-config", own, clean)
+    assert moved.of_type("damage")[0]["partitions"] > 0
+
+
 def test_a_directory_of_another_kind_matches_nothing(run, tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "hosts").write_text("")
