@@ -102,6 +102,7 @@ GRAVE = frozenset(
         "keep",
         "ignore",
         "unnoticed",
+        "hide",
         "discard",
         "lacks",
         "unfilled",

@@ -10,6 +10,7 @@ from logtool.actions import HINDRANCES, Action, FileChange
 from logtool.commands.output import Printer, Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
+from logtool.commands.views import mending
 from logtool.commands.views.actions import is_routine
 from logtool.commands.views.plan_tables import FORECAST
 from logtool.disk import shell
@@ -42,6 +43,8 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         """Forecasts of the partitions, without the actions that the last lines do not need."""
         self._losing: list[PartitionForecast] = []
         """Forecasts of the partitions that lose records, without their actions."""
+        self._hiding: list[PartitionForecast] = []
+        """Forecasts of the partitions whose start hides sound batches, without their actions."""
         self._bad_checkpoints: list[Path] = []
         """The log dirs with a checkpoint that stops the broker."""
         self._lost_records = self._cut = self._grave = 0
@@ -79,7 +82,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
 
     def _partition(self, forecast: PartitionForecast) -> None:
         """Print one partition and what becomes of its files."""
-        summary, losses = self._summary, forecast.losses
+        summary, losses, hidden = self._summary, forecast.cut, forecast.hidden
         summary.partitions += 1
         summary.segments += forecast.segments
         summary.records += forecast.records_scanned
@@ -87,6 +90,9 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         lost = sum(loss.records for loss in losses)
         self._doubts_groups |= forecast.doubts_groups
         acknowledged, before = forecast.lost_acknowledged or 0, forecast.lost_before
+        if hidden:
+            self._hiding.append(replace(forecast, actions=()))
+            acknowledged = max(before, acknowledged - hidden.offsets)
         if losses:
             self._losing.append(replace(forecast, actions=()))
             self._uncounted += [acknowledged - before] if not lost else []
@@ -145,10 +151,19 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         if self._uncounted:
             lost = text.count(sum(self._uncounted), "acknowledged offset")
             yield f"{lost} {verb} in {text.count(len(self._uncounted), 'partition')}"
+        if self._hiding:
+            hidden = sum(one.hidden.action.loss.records for one in self._hiding if one.hidden)
+            where = text.count(len(self._hiding), "partition")
+            yield f"{text.count(hidden, 'record')} hidden by the next start in {where}"
         if self._lacking:
             lost = text.count(sum(self._lacking), "acknowledged offset")
             where = text.count(len(self._lacking), "partition")
             yield f"{lost} {'was' if sum(self._lacking) == 1 else 'were'} lost before, in {where}"
+
+    def _hidden_lines(self) -> Iterator[tuple[str, str]]:
+        """Yield the commands that make hidden batches readable again, with their ends."""
+        for command in mending.show(self._hiding):
+            yield "to repair the index that hides sound batches, before the start", command
 
     def _rebuilding(self) -> Iterator[str]:
         """Yield the commands that repair checkpoints and partition.metadata that stop a broker."""

@@ -57,6 +57,11 @@ def early(forecast: Forecast, loads: Sequence[PartitionForecast]) -> str | None:
     return f"logtool recover --mark-clean {' '.join(paths)}"
 
 
+def show(hiding: Sequence[PartitionForecast]) -> Iterator[str]:
+    """Yield the commands after which a start finds the end of a log again."""
+    yield from (one.hidden.command for one in hiding if one.hidden)
+
+
 def cut(refused: Sequence[PartitionForecast]) -> str | None:
     """Return the command that recovers logs which a broker does not load, but ``recover`` does."""
     stopped = [one for one in refused if one.outcome != "loads" and not one.request.redpanda]

@@ -294,15 +294,17 @@ class PlanPrinter(ActionPrinter):
             yield "to repair checkpoint files", command
         for command in mending.compare(self._forecast.broker.copies.values()):
             yield "to compare a log dir with its copy", command
+        yield from self._hidden_lines()
         losing = self._losing
         early = None if self._is_bad() else mending.early(self._forecast, self._forecasts)
         doubtful = self._forecast.log_dirs if self._doubts_groups else ()
+        lacking = [*losing, *(one for one in self._hiding if one not in losing)]
         for end, found in (
             ("to recover before the start", early),
             ("to recover what no broker loads", mending.cut(self._forecasts)),
             (
                 "to take what is lost from a copy on another broker or in a backup",
-                mending.fill(losing),
+                mending.fill(lacking),
             ),
             (self._accepting(), mending.accept(losing, self._report.inputs)),
             ("to see which groups may be missing or older", mending.groups(doubtful)),
@@ -320,7 +322,7 @@ class PlanPrinter(ActionPrinter):
         """Return whether the start loses something, or a partition does not load."""
         stops = any(forecast.outcome != "loads" for forecast in self._forecasts)
         grave = any(self._counts[one] for one in GRAVE)
-        return bool(stops or self._losing or self._lacking or grave)
+        return bool(stops or self._losing or self._hiding or self._lacking or grave)
 
     def _is_absent(self) -> bool:
         """Return whether something is absent, or it is not known what becomes of it."""

@@ -128,6 +128,8 @@ class RecoverPrinter(ActionPrinter):
             what = "it" if stopped == 1 else "them"
             partitions = text.count(stopped, "partition")
             yield f"{partitions} not changed: a broker would not load {what}"
+        for purpose, command in self._hidden_lines():
+            yield f"{purpose}: {command}"
         for command in self._rebuilding():
             yield f"to repair checkpoint files: {command}"
         yield from self._unchecked_lines()
@@ -181,7 +183,7 @@ class RecoverPrinter(ActionPrinter):
     def _stopped_in_order(self) -> Iterator[Path]:
         """Yield the log dirs whose logs a broker takes as they are, none of which loses records."""
         recovered: dict[Path, int] = {}
-        losing = set(mending.names(self._losing))
+        losing = set(mending.names([*self._losing, *self._hiding]))
         for forecast in self._forecasts:
             if forecast.request.start.clean:
                 log_dir = forecast.request.path.parent

@@ -20,6 +20,7 @@ from logtool.doctor.answers import (
 from logtool.doctor.examination import Examination
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import FOREIGN_SEGMENT, Broker, Finding, Remedy, Severity
+from logtool.formats import wording
 from logtool.formats.messages.remote_log import TOPIC as REMOTE_LOG_METADATA
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.buckets import is_bucket
@@ -75,7 +76,10 @@ def next_command(
         return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
     if waiting := [one for one in errors if one.code == _LOST and one.next]:
         return _undelete(run, waiting)
-    if copies := copies_of(run, others):
+    copies = copies_of(run, others)
+    if hidden := _shown_again(run, is_filled=bool(copies)):
+        return hidden
+    if copies:
         return _fill(run, copies)
     if start and (start.losing or start.state is Gravity.ERROR):
         return _plan(run, "what the next start does, and what is lost")
@@ -110,6 +114,19 @@ def next_command(
     if others:
         verdict = "nothing is wrong with this broker by itself"
     return Next(command_line(run, "verify --level records"), f"also every record; {verdict}")
+
+
+def _shown_again(run: Examination, *, is_filled: bool) -> Next | None:
+    """Return the command after which a start finds the end of a log; None if it hides none.
+
+    `is_filled`: a copy may fill what recovery cuts from a damaged log, and is to be asked first.
+    """
+    for one in run.forecasts:
+        if one.hidden and not (one.hidden.is_damaged and is_filled):
+            what = wording.count(one.hidden.offsets, "sound offset")
+            text = f"the repair of the index with which the start hides {what}"
+            return Next(one.hidden.command, text)
+    return None
 
 
 def stuck_transactions(given: Sequence[Answer]) -> Next | None:

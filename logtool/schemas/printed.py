@@ -48,7 +48,7 @@ _NOT_PARTITION = "the action is not about a partition"
 ACTION: Final = Table("action", "action on a partition or its log dir", (
     Column("action", Kind.STRING, "kind of the action", words=(
         "truncate", "append", "replace", "create", "remove", "rename", "recover", "refuse",
-        "lacks", "fill", "unfilled", "diverges",
+        "lacks", "hide", "fill", "unfilled", "diverges",
         "zombie", "overlap", "discard", "offline", "unknown", "stray",
         "delete", "erase", "keep", "absent", "lost", "ahead", "leaderless", "adopt", "ignore",
         "unnoticed", "reappear", "move",

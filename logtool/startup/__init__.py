@@ -7,6 +7,7 @@ filled             a log whose damage is filled from other copies
 partition          the next start of one partition
 plain_partition    the same for a small partition without faults that was closed in order
 tiering            a start on a log whose first segments are in remote storage
+hidden_end         sound batches that a start after a clean stop hides
 unread             the segments that a start opens without reading them
 recovery_points    partitions without a recovery point, which are recovered as a whole
 redpanda_start     the start of Redpanda on a partition

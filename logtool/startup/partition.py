@@ -22,8 +22,9 @@ from logtool.node import host_limits
 from logtool.node.identity import topic_id_of
 from logtool.node.lost_end import lost_offsets
 from logtool.node.options import StartOptions
-from logtool.startup import filled, tiering
+from logtool.startup import filled, hidden_end, tiering
 from logtool.startup.disks import Cold, StretchTimes
+from logtool.startup.hidden_end import HiddenEnd
 from logtool.startup.request import LoadRequest
 
 
@@ -89,6 +90,8 @@ class PartitionForecast:
     actions: tuple[Action, ...] = ()
     fix: str | None = None
     """The command that repairs the log from another copy, where one is at hand."""
+    hidden: HiddenEnd | None = None
+    """The sound batches at the end of the log that the start hides; None if it hides none."""
     other_end: int | None = 0
     """Log end if offsets out of order were cut the other way: as a broker cuts if `log_end` is of
     a precise cut, and precisely if not. None if a broker would not load the log."""
@@ -166,6 +169,11 @@ class PartitionForecast:
         return self.log_end if self.request.start.cut_precisely else self.other_end
 
     @property
+    def cut(self) -> list[Loss]:
+        """Return the losses of the actions that cut or remove a file."""
+        return [one.loss for one in self.actions if one.loss and one.action != "hide"]
+
+    @property
     def lost_batches(self) -> int:
         """Return how many sound batches its actions lose."""
         return sum(loss.batches for loss in self.losses)
@@ -213,13 +221,17 @@ def forecast_partition(
         done += actions(loaded, request.high_watermark)
         unread: list[Segment] = []
         left = 0
+        hidden = hidden_end.find(listed, loaded, request)
         if loaded.outcome is Outcome.LOADS:
             recovered = {one.base_offset for one in loaded.recovered}
             recovered |= loaded.removed.keys() | loaded.split.keys()
             unread = [one for one in listed.segments if one.base_offset not in recovered]
             done += _unread(listed, loaded, request, unread)
+            if hidden:
+                known = "unnoticed", hidden.action.path
+                done = [hidden.action, *(a for a in done if (a.action, a.path) != known)]
             left = sum(one.action == "unnoticed" and one.segment in recovered for one in done)
-            done += _lacking(listed, loaded, request, done)
+            done += _lacking(listed, loaded, request, done, hidden)
             done += tiering.actions(request, loaded)
             done += _absent(listed, loaded, request)
         other_end = _other_end(listed, loaded, request)
@@ -270,6 +282,7 @@ def forecast_partition(
         unchecked_bytes=sum(one.log.size for one in listed.segments) if loaded.trusted else 0,
         rates=tuple(stopwatch.rates),
         actions=tuple(placed(action, request) for action in done),
+        hidden=hidden,
         other_end=other_end,
     )
 
@@ -307,6 +320,7 @@ def _lacking(
     loaded: LoadResult,
     request: LoadRequest,
     done: Sequence[Action],
+    hidden: HiddenEnd | None,
 ) -> Iterator[Action]:
     """Yield an action if the log ends below its high watermark before this start.
 
@@ -315,11 +329,13 @@ def _lacking(
     Offsets that an action of this start loses are not among them; none where it is not known which
     it loses.
     """
-    losses = [action.loss for action in done if action.loss]
+    losses = [one.loss for one in done if one.loss and (hidden is None or one is not hidden.action)]
     end, watermark = max([loaded.log_end, *_ends(losses)]), request.high_watermark or 0
     is_cut = any(loss.below_high_watermark for loss in losses)
     if is_cut and (watermark <= end or any(loss.last_offset is None for loss in losses)):
         return
+    if hidden:
+        end = max(end, hidden.last_offset + 1)
     if watermark > end:
         acknowledged = wording.count(watermark - end, "acknowledged offset")
         what = "with the batches that are lost, the log" if is_cut else "the log"

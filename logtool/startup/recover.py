@@ -217,6 +217,8 @@ class _LogDirPlan:
         """Logs that are changed."""
         self._refusals: list[str] = []
         self._losing: list[str] = []
+        self._hiding: list[str] = []
+        """The commands to run first: a log would end in front of sound batches."""
         self._doubts: list[str] = []
 
     @property
@@ -231,13 +233,15 @@ class _LogDirPlan:
             self._doubts.append(f"{request.path.name}: {forecast.reason}")
             return
         key = request.topic or "", request.partition or 0
-        is_losing = forecast.losses or _lacks_remote_epochs(forecast)
+        is_losing = forecast.cut or _lacks_remote_epochs(forecast)
         if is_losing and key not in self._consent.accepted:
             self._losing.append(f"{key[0]}-{key[1]}")
+        if forecast.hidden and key not in self._consent.accepted:
+            self._hiding.append(forecast.hidden.command)
         self._doubts += [
             f"{action.path}: {action.reason}"
             for action in forecast.actions
-            if action.action in ("unnoticed", "zombie", "overlap")
+            if action.action in ("unnoticed", "hide", "zombie", "overlap")
         ]
         target = request.start.truncate_to
         if target is not None and target < forecast.log_start:
@@ -272,6 +276,10 @@ class _LogDirPlan:
             options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
             raise RefusedError(
                 f"{self._log_dir}: records would be lost; to accept this loss: {options}"
+            )
+        if self._hiding and self._consent.apply:
+            raise RefusedError(
+                f"{self._log_dir}: sound batches would be hidden; first: {'; '.join(self._hiding)}"
             )
         if not self._consent.mark_clean:
             return

@@ -90,7 +90,9 @@ def test_recover_does_what_the_remedy_says(
         return
     options = ["--full"] if Remedy.RECOVER in remedies else []
     planned = run("plan", "-f", "ndjson", *dirs).objects
-    assert not any(obj.get("lost_records") for obj in planned)
+    losing = [obj for obj in planned if obj["type"] == "action" and obj["lost_records"]]
+    # A start with a bad offset index may hide batches, which the recovery makes readable again.
+    assert [obj for obj in losing if obj["action"] != "hide"] == []
     assert run("recover", *options, "--apply", *dirs).status == 0
     assert not before - _sound(home)
     mended = {code for code, remedy in remedy_of.items() if remedy in JUDGED}
