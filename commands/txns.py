@@ -68,7 +68,11 @@ def txns(
     15 minutes (the default of transaction.max.timeout.ms) plus the 10 seconds after which a
     coordinator checks again: it would have aborted the transaction by then. Without the
     coordinator's state such a transaction is 'unknown'. logtool uses the timestamps that clients
-    set.
+    set. Without --now, it judges the age of a transaction at the last time when the broker of the
+    log dir wrote a checkpoint, so that the answer for a stopped broker stays the same.
+
+    A transaction is marker-lost if the coordinator has committed it and the log has lost the marker
+    in damage or at its end. No broker writes that marker again. Do not abort such a transaction.
 
     Examples:
       logtool txns --open /var/lib/kafka/data
@@ -116,7 +120,8 @@ def txns(
 
     Exit status:
       0    complete: no hanging transaction; snapshots and transaction indexes agree with the log
-      1    a transaction is hanging or unknown, or files or coordinators contradict the log
+      1    a transaction is hanging, unknown or marker-lost, or files or coordinators contradict
+           the log
       2
       4
       6

@@ -39,6 +39,7 @@ _PRODUCER_TABLE = columns(
     "producer_id", "producer_epoch", "last_sequence", "last_offset", "last_timestamp",
     "coordinator_epoch", "transaction_first_offset",
 )  # fmt: skip
+_OPEN = ("open", "hanging", "unknown", "marker-lost")
 _MORE = "more"
 """Type of a line for people below the transactions of a partition."""
 _EPOCH = Shown("epoch", lambda obj: obj["producer_epoch"])
@@ -99,6 +100,7 @@ def run(
         paths=given.paths,
         now_ms=now_ms,
         max_age_ms=_max_age_ms(max_age),
+        is_now_given=now is not None,
         selection=given.selection,
         run=running.run(report), summary=summary, flavour=given.flavour,
     )  # fmt: skip
@@ -185,7 +187,9 @@ class TransactionPrinter(Printer[PartitionTransactions]):
 
     def finish(self) -> None:
         """Print the postponed partitions, then the findings and the entries of the coordinators."""
-        self._summary.to_do = self._states["hanging"] + self._states["unknown"] > 0
+        self._summary.to_do = any(
+            self._states[one] for one in ("hanging", "unknown", "marker-lost")
+        )
         for objects in self._later:
             self._print(objects)
         for finding in self._joining.findings():
@@ -241,13 +245,16 @@ class TransactionPrinter(Printer[PartitionTransactions]):
             missing = "transactions in absent partitions of __transaction_state are not known"
             yield f"no file here lists the partitions that should exist: {missing}", "warning"
         if unknown := self._states["unknown"]:
-            lost = "is lost or not here" if self._joining.is_there else "was not read"
+            why = "does not decide it" if self._joining.is_there else "was not read"
             ones = text.count(unknown, "open transaction")
-            yield f"{ones}: the coordinator's state {lost}, so not known to hang or not", "warning"
+            yield f"{ones} not known to hang or not: the coordinator's state {why}", "warning"
+        if committed := self._states["marker-lost"]:
+            ones = text.count(committed, "committed transaction")
+            yield f"{ones} without the marker, which the log has lost: do not abort", "warning"
         hanging = self._states["hanging"]
         parts = [
             text.count(self._summary.partitions, "partition"),
-            f"{sum(self._states[one] for one in ('open', 'hanging', 'unknown')):,} open",
+            f"{sum(self._states[one] for one in _OPEN):,} open",
             f"{hanging:,} hanging",
             f"{self._states['aborted']:,} aborted",
             f"{self._states['committed']:,} committed",

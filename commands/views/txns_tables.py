@@ -93,6 +93,9 @@ _ACCOUNT = Table("account", "open transaction that was looked up in __transactio
            "is CompleteCommit, and no marker shows that the transaction began after that commit; "
            "or is_older is true, and a lost entry may have committed the transaction",
            value="account.may_be_committed"),
+    offset("committed_at", "offset of the entry that committed the transaction; the partition has "
+           "lost the marker", "the transaction is not known to be committed",
+           "account.committed_at"),
     Column("is_older", Kind.BOOL, "whether the entry has an older epoch than the transaction, so "
            "that newer entries are lost, or not here", value="account.is_older"),
 ), note="An open transaction according to the entries of __transaction_state.",
@@ -100,8 +103,11 @@ _ACCOUNT = Table("account", "open transaction that was looked up in __transactio
 TRANSACTION: Final = Table("transaction", "transaction in a partition", (
     *_IN_PLACE,
     Column("state", Kind.STRING, "state of the transaction; hanging: no coordinator ends it; "
-           "unknown: open for longer than a coordinator allows, but the state of its coordinator "
-           "was not read or is lost", words=("open", "hanging", "unknown", "aborted", "committed"),
+           "unknown: open for longer than a coordinator allows, or until its broker stopped, but "
+           "the state of its coordinator was not read, is lost or does not decide on it; "
+           "marker-lost: committed by its coordinator, but the log has "
+           "lost the marker", words=("open", "hanging", "unknown", "marker-lost",
+                                       "aborted", "committed"),
            value="one.state"),
     Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer in the first batch",
@@ -129,12 +135,13 @@ TRANSACTION: Final = Table("transaction", "transaction in a partition", (
     Column("describe", Kind.STRING, "command line that shows the transactional id at its "
            "coordinator in a running cluster",
            null="ask is null, or the transactional id is not known", ways=JSON),
-    Column("reason", Kind.STRING, "why the transaction hangs; if its state is unknown, what is "
-           "missing to know it", null="the state is another one", ways=JSON),
+    Column("reason", Kind.STRING, "why the transaction hangs, or counts as "
+           "committed; if its state is unknown, what is missing to know it",
+           null="the state is another one", ways=JSON),
     Column("after_restart", Kind.STRING, "what a start of the application does while the "
            "transaction hangs",
            null="the coordinator does not hand out an epoch that the transaction has", ways=JSON),
-    Column("advice", Kind.STRING, "how the transaction ends by itself",
+    Column("advice", Kind.STRING, "how the transaction ends by itself, or why not to abort it",
            null="the transaction has ended, or it is not known that a coordinator will end it"),
     Column("coordinator", Kind.OBJECT, "entry of the coordinator in __transaction_state",
            null="the transaction has ended, or __transaction_state was not read", of=_ACCOUNT),

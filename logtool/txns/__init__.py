@@ -1,6 +1,7 @@
 """Producers and transactions in logs: the engine of `txns`.
 
 open_transactions  the transactions in the segments of a log
+lost_markers       the offsets from which on damage may hide a marker
 coordinator        the entries of __transaction_state, by transactional id
 coordinator_logs   the logs of __transaction_state, with what they lost at their end
 evidence           what shows that a transaction hangs, or that it began after the last commit

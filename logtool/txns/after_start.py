@@ -53,13 +53,15 @@ def open_after_start(
         return found
     joining = Joining()
     found.errors += coordinator_logs.read(joining, {one.path: one for one in log_dirs}, spend)
+    until = {one.path: coordinator_logs.until_ms(one, now_ms) for one in log_dirs}
     for one in having:
+        moment = now_ms, until.get(one.request.log_dir, now_ms)
         listed = opening.try_partition(one.request.path, one.request.flavour)
         if isinstance(listed, UnreadableError):
             found.errors.append(listed)
             continue
         found.partitions.append(
-            joining.account(_transactions(one, listed, now_ms, found.errors, spend))
+            joining.account(_transactions(one, listed, moment, found.errors, spend))
         )
     return found
 
@@ -72,7 +74,7 @@ def _is_live(forecast: PartitionForecast) -> bool:
 def _transactions(
     forecast: PartitionForecast,
     listed: Partition,
-    now_ms: int,
+    moment: tuple[int, int],
     errors: list[UnreadableError],
     spend: Callable[[int], None],
 ) -> PartitionTransactions:
@@ -87,7 +89,7 @@ def _transactions(
         except UnreadableError as error:
             errors.append(error)
             continue
-        transactions.append(with_age(one, now_ms, MAX_AGE_MS, pins=number == 0))
+        transactions.append(with_age(one, *moment, MAX_AGE_MS, pins=number == 0))
     return PartitionTransactions(
         flavour=listed.flavour,
         path=request.path,
@@ -100,7 +102,7 @@ def _transactions(
         producers=dict(producers),
         transactions=transactions,
         findings=[],
-        damaged=False,
+        has_markers=False,
     )
 
 

@@ -37,6 +37,10 @@ ACTIVE = frozenset({*_STATES[1:4], *_STATES[6:]})
 """States in which a transaction is not over."""
 _HEAD = struct.Struct(">hq")
 """Version and producer id: what every known version of a value begins with."""
+_STATUS = struct.Struct(">6xb")
+"""Epoch and timeout, and then the state: what follows `_HEAD` in every known version."""
+_DECIDED = (2, 3)
+"""Numbers of PrepareCommit and PrepareAbort."""
 _KNOWN_VERSIONS = (0, 1)
 _TRANSACTIONAL_ID = b"\x00\x00"
 """First bytes of a key of the only known type."""
@@ -129,6 +133,8 @@ class Account:
     """True if the batches account for every lost entry, so that none of them ends it."""
     lost: LostEntries | None = None
     """The entries that the log of the entry has lost."""
+    committed_at: int | None = None
+    """Offset of the entry that committed the transaction, whose marker the partition has lost."""
 
     @property
     def will_end(self) -> bool:
@@ -172,6 +178,8 @@ class CoordinatorLog:
     """Offset and value by key."""
     earlier: dict[int, bytes] = field(default_factory=dict)
     """Key by producer id: of records that a later one replaced."""
+    decisions: dict[int, tuple[int, bytes, bytes]] = field(default_factory=dict)
+    """Offset, key and value of the last record by producer id that decided on a transaction."""
     newer: set[int] = field(default_factory=set)
     """Offsets of records whose type or version is not known."""
     is_whole: bool = True
@@ -204,6 +212,11 @@ class CoordinatorLog:
                 self.earlier[producer_id] = key
         if value is not None:
             self.latest[key] = (offset, value)
+            if len(value) >= _HEAD.size + _STATUS.size:
+                version, producer_id = _HEAD.unpack_from(value)
+                (status,) = _STATUS.unpack_from(value, _HEAD.size)
+                if version in _KNOWN_VERSIONS and status in _DECIDED:
+                    self.decisions[producer_id] = (offset, key, value)
 
     def entries(self) -> Iterator[TransactionalId]:
         """Yield the latest entry of each id; a record that cannot be read adds to `findings`."""
@@ -217,6 +230,11 @@ class CoordinatorLog:
         name = transactional_id.encode()
         key = _TRANSACTIONAL_ID + len(name).to_bytes(2, "big") + name
         return self._decoded(key, *self.latest[key]) if key in self.latest else None
+
+    def decision_on(self, producer_id: int) -> TransactionalId | None:
+        """Return the last entry of a producer id that decided how a transaction ends."""
+        found = self.decisions.get(producer_id)
+        return self._decoded(found[1], found[0], found[2]) if found else None
 
     def name_of(self, producer_id: int) -> str | None:
         """Return the transactional id that had a producer id before."""

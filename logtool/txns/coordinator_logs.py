@@ -5,11 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from logtool.checks import log_absence
+from logtool.disk import files, in_use
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.log import opening
 from logtool.log.dir import LogDir, Partition
-from logtool.node import lost_end
+from logtool.node import lost_end, surroundings
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
 
@@ -44,6 +45,17 @@ def read(
             if lost:
                 log.lose_end(lost, was)
                 log.is_lost_exactly = log.is_clean and _recovery_point(home, listed) == lost.stop
+
+
+def until_ms(home: LogDir, now_ms: int) -> int:
+    """Return the time up to which the broker of a log dir ran: now, while it runs.
+
+    Now too where no file shows when it stopped.
+    """
+    stopped_ms = surroundings.of_log_dir(home).stopped_ns // 1_000_000
+    if not stopped_ms or files.is_remote(home.path) or in_use.holder(home.path):
+        return now_ms
+    return min(now_ms, stopped_ms)
 
 
 def watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:

@@ -25,7 +25,7 @@ from logtool.log.producer_state import NONE, Marker
 from logtool.metadata import image
 from logtool.metadata.image import MetadataImage
 from logtool.node import identity
-from logtool.txns.coordinator import TOPIC, CoordinatorLog, TransactionalId
+from logtool.txns.coordinator import PREPARE_COMMIT, TOPIC, CoordinatorLog, TransactionalId
 from logtool.txns.open_transactions import (
     PartitionTransactions,
     Transaction,
@@ -168,6 +168,38 @@ def marker_before(
         return None
     later = [found for found in before if found.timestamp >= entry.last_update_ms]
     return max((found.offset for found in later), default=None)
+
+
+def is_committed(
+    one: Transaction,
+    audited: PartitionTransactions,
+    entry: TransactionalId,
+    decision: TransactionalId,
+) -> bool:
+    """Return whether a decision of the coordinator committed an open transaction of a log.
+
+    `decision` is the last entry of the producer that decided how a transaction ends; `entry`, which
+    is newer, no longer lists the partition. The decision lists the partition, so that a marker was
+    written to it. That marker is not in front of the transaction, where no offset is absent: it was
+    behind, in the part that the log has lost.
+    """
+    first = one.first_offset
+    has_lost_end = (audited.high_watermark or 0) > audited.end_offset
+    begins = [found for found in (audited.lost_from, audited.absent_from) if found is not None]
+    behind = decision.producer_epoch - (one.producer_epoch or 0)
+    is_version_2 = decision.transaction_version >= _VERSION_2
+    return (
+        decision.state == PREPARE_COMMIT
+        and decision.offset < entry.offset
+        and (audited.topic, audited.partition) in decision.partitions
+        and one.producer_epoch is not None
+        and (behind in (0, 1) if is_version_2 else behind == 0)
+        and audited.has_markers
+        and not audited.unread
+        and (has_lost_end or audited.lost_from is not None)
+        and all(found > first for found in begins)
+        and marker_before(one, audited.markers, decision) is None
+    )
 
 
 def is_older(entry: TransactionalId, one: Transaction) -> bool:

@@ -55,6 +55,12 @@ def abandoned(first_offset: int, producer_id: int, why: str) -> Finding:
     return Finding("transaction-state/abandoned", text, first_offset=first_offset)
 
 
+def marker_lost(first_offset: int, producer_id: int, why: str) -> Finding:
+    """Return the finding for a committed transaction whose marker the log has lost."""
+    text = f"the transaction of producer {producer_id} from offset {first_offset} {why}"
+    return Finding("transaction-state/marker-lost", text, first_offset=first_offset)
+
+
 def other_outcome(transactional_id: str, state: str, marker: str, offset: int) -> Finding:
     """Return the finding for a marker that contradicts the coordinator's decision."""
     text = (

@@ -39,7 +39,13 @@ from logtool.txns.coordinator import (
     TransactionalId,
     read_each,
 )
-from logtool.txns.evidence import TransactionEvidence, is_counted, is_older, marker_before
+from logtool.txns.evidence import (
+    TransactionEvidence,
+    is_committed,
+    is_counted,
+    is_older,
+    marker_before,
+)
 from logtool.txns.open_transactions import (
     MAX_AGE_MS,
     PartitionTransactions,
@@ -242,13 +248,19 @@ class Joining:
         if account.relation is Relation.NOT_LISTED and entry:
             account = replace(account, after_marker=marker_before(one, audited.markers, entry))
             log = next(log for log in self.logs if log.path == entry.path)
+            decision = log.decision_on(one.producer_id) if log.is_whole else None
+            if decision and is_committed(one, audited, entry, decision):
+                account = replace(account, committed_at=decision.offset)
+                return replace(one, account=account, state=TransactionState.MARKER_LOST)
             # What is known of an unclean stop may be of different moments: then the age decides.
             at_one_stop = log.is_clean and log.path.parent == audited.path.parent
             if (account.lost and at_one_stop) or self._evidence.shows_hanging(
                 one, audited, log, entry
             ):
                 one = replace(one, state=TransactionState.HANGING)
-        return replace(one, account=account, state=TransactionState.OPEN if listed else one.state)
+        if listed:
+            return replace(one, account=account, state=TransactionState.OPEN)
+        return replace(one.unless_listed, account=account)
 
     def _account_of(
         self, one: Transaction, place: TopicNumber, audited: PartitionTransactions
@@ -385,6 +397,8 @@ def _abandoned(transactions: Iterable[Transaction]) -> Iterator[Finding]:
     for one in transactions:
         account = one.account
         gone = account is not None and account.relation is not Relation.LISTED
+        if one.state is TransactionState.MARKER_LOST:
+            yield findings.marker_lost(one.first_offset, one.producer_id, why(one, account))
         if one.state is TransactionState.HANGING and account and gone:
             yield findings.abandoned(one.first_offset, one.producer_id, why(one, account))
 

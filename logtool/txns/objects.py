@@ -78,7 +78,7 @@ class PrintedTransaction:
     @property
     def advice(self) -> str | None:
         """Return a line on how the transaction ends without intervention; None if it does not."""
-        return advice(self.one.account, self.moment.now_ms)
+        return advice(self.one, self.moment.now_ms)
 
     @property
     def abort(self) -> str | None:

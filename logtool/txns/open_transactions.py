@@ -15,7 +15,7 @@ from logtool.checks import producers
 from logtool.checks.report import PartitionSummary, SegmentReport
 from logtool.disk import shell
 from logtool.errors import UnreadableError
-from logtool.findings import Finding, Severity
+from logtool.findings import Finding
 from logtool.formats.names import PartitionDirectory
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
@@ -30,6 +30,7 @@ from logtool.log.producer_state import (
     ProducerState,
     last_markers,
 )
+from logtool.txns import lost_markers
 from logtool.txns.coordinator import Account
 
 MAX_AGE_MS = 15 * 60_000 + 10_000
@@ -45,7 +46,10 @@ class TransactionState(StrEnum):
     HANGING = "hanging"
     """Open, and no coordinator ends it: the log dir shows that, or its age does."""
     UNKNOWN = "unknown"
-    """Open for longer than any coordinator leaves it, but that state was not read or is lost."""
+    """Open for longer than any coordinator leaves it, or until its broker stopped, but the state of
+    its coordinator was not read, is lost, or does not decide on it."""
+    MARKER_LOST = "marker-lost"
+    """Committed by its coordinator, but the log has lost the marker: no broker writes it again."""
     ABORTED = "aborted"
     COMMITTED = "committed"
 
@@ -69,6 +73,9 @@ class Transaction:
     """Age of an open transaction."""
     pins: bool = False
     """True if the first offset of the transaction is the last stable offset."""
+    is_stopped: bool = False
+    """True if its broker has stopped since: no time that has passed then decides whether it hangs.
+    """
     account: Account | None = None
     """Account of the coordinators for an open transaction; None if no coordinator was asked."""
 
@@ -81,7 +88,13 @@ class Transaction:
     def without_account(self) -> "Transaction":
         """Return the transaction where no coordinator has an account of it: it may not hang."""
         hangs = self.state is TransactionState.HANGING
-        return replace(self, state=TransactionState.UNKNOWN) if hangs else self
+        return replace(self, state=TransactionState.UNKNOWN) if hangs else self.unless_listed
+
+    @property
+    def unless_listed(self) -> "Transaction":
+        """Return the transaction where no entry lists it: after a stop it may hang at any age."""
+        is_early = self.is_stopped and self.state is TransactionState.OPEN
+        return replace(self, state=TransactionState.UNKNOWN) if is_early else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +114,12 @@ class PartitionTransactions:
     """The hanging ones and the open ones, oldest first, then the others in the order of their
     markers."""
     findings: list[Finding]
-    damaged: bool
-    """True if a marker may be lost in damage."""
+    lost_from: int | None = None
+    """First offset from which on a marker may be lost in damage; None if none can be."""
+    absent_from: int | None = None
+    """First offset that no sound batch has, before the log end."""
+    has_markers: bool = True
+    """False if `markers` is not filled: the log was not replayed from its batches."""
     unread: bool = False
     """True if a segment could not be read, so that its markers are not known."""
     leader_epoch: int = NONE
@@ -111,6 +128,11 @@ class PartitionTransactions:
     """The flavour of the log. No tool of Kafka's makes Redpanda abort a transaction."""
     markers: dict[int, Marker] = field(default_factory=dict, compare=False)
     """The last marker of each producer id."""
+
+    @property
+    def damaged(self) -> bool:
+        """Return whether a marker may be lost in damage."""
+        return self.lost_from is not None
 
     @property
     def open(self) -> list[Transaction]:
@@ -177,9 +199,13 @@ def audit(
     findings: list[Finding],
     high_watermark: int | None,
     now_ms: int,
+    until_ms: int,
     max_age_ms: int,
 ) -> PartitionTransactions:
-    """Return producers and transactions from the reports of all segments of a partition."""
+    """Return producers and transactions from the reports of all segments of a partition.
+
+    `until_ms` is the time up to which a coordinator may have run. UnreadableError.
+    """
     start = reports[0].base_offset if reports else 0
     committed: list[CommittedTransaction] = []
     state = ProducerState(_remembered(partition, start), committed)
@@ -215,7 +241,7 @@ def audit(
     ]
     still.sort(key=lambda transaction: transaction.first_offset)
     aged = [
-        with_age(transaction, now_ms, max_age_ms, pins=number == 0)
+        with_age(transaction, now_ms, until_ms, max_age_ms, pins=number == 0)
         for number, transaction in enumerate(still)
     ]
     ended.sort(key=lambda transaction: transaction.last_offset or 0)
@@ -235,7 +261,8 @@ def audit(
             *ended,
         ],
         findings=findings,
-        damaged=any(map(_is_damaged, reports)),
+        lost_from=lost_markers.lost_from(partition, reports),
+        absent_from=lost_markers.absent_from(reports),
         unread=not all(report.scanned for report in reports),
         leader_epoch=max((epoch for one in reports for epoch, _, _ in one.epochs), default=NONE),
         markers=last_markers(rows),
@@ -267,7 +294,6 @@ def audit_plain(
         producers=dict(sorted(state.producers.items())),
         transactions=[],
         findings=[],
-        damaged=False,
         leader_epoch=max((epoch for epoch, _ in facts.epoch_starts), default=NONE),
     )
 
@@ -339,15 +365,22 @@ class _Beginnings:
         return int(self._rows.producer_epoch[self._order[at]])
 
 
-def with_age(transaction: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Transaction:
-    """Return an open transaction with its age: it hangs, as far as the age alone decides it."""
-    age = None if transaction.started_ms is None else now_ms - transaction.started_ms
-    hangs = age is not None and age > max_age_ms
+def with_age(
+    transaction: Transaction, now_ms: int, until_ms: int, max_age_ms: int, *, pins: bool
+) -> Transaction:
+    """Return an open transaction with its age: it hangs, as far as time alone decides it.
+
+    Time decides up to `until_ms`: after its broker has stopped, a transaction only becomes older.
+    """
+    started = transaction.started_ms
+    age = None if started is None else now_ms - started
+    hangs = started is not None and until_ms - started > max_age_ms
     return replace(
         transaction,
         state=TransactionState.HANGING if hangs else TransactionState.OPEN,
         age_ms=age,
         pins=pins,
+        is_stopped=until_ms < now_ms,
     )
 
 
@@ -374,13 +407,3 @@ def _remembered(partition: Partition, first_known: int) -> dict[int, Producer]:
                 or 0 <= entry["current_txn_first_offset"] < first_known
             }
     return {}
-
-
-def _is_damaged(report: SegmentReport) -> bool:
-    """Return whether damage stands in the segment where a marker may have been."""
-    grave = (
-        isinstance(item, UnreadableError)
-        or (item.code.startswith(("log/", "batch/")) and item.severity is not Severity.INFO)
-        for item in report.findings
-    )
-    return report.scanned and report.damaged and any(grave)

@@ -15,8 +15,17 @@ from logtool.txns.coordinator import (
 from logtool.txns.open_transactions import Transaction, TransactionState
 
 
-def why(one: Transaction, account: Account) -> str:
-    """Return why a transaction hangs."""
+def why(one: Transaction, account: Account | None) -> str:
+    """Return why a transaction hangs, or why it counts as committed."""
+    if account is None:
+        return f"no entry of {TOPIC} was read"
+    if account.committed_at is not None and account.entry is not None:
+        return (
+            f"was committed: the entry of {account.transactional_id!r} at offset "
+            f"{account.committed_at} of {TOPIC}-{account.entry.number} is {PREPARE_COMMIT} and "
+            f"lists this partition, a later one is {account.entry.state}; this log has lost the "
+            "marker"
+        )
     if account.transactional_id is None:
         return f"no entry of {TOPIC} has this producer id"
     entry = account.entry
@@ -68,13 +77,15 @@ def _why_older(one: Transaction, account: Account, entry: TransactionalId) -> st
 def reason(one: Transaction) -> str | None:
     """Return why a transaction hangs, or what is missing to know whether it does; None else."""
     account = one.account
-    if one.state is TransactionState.HANGING:
+    if one.state in (TransactionState.HANGING, TransactionState.MARKER_LOST):
         listed = account is not None and account.relation is Relation.LISTED
         return None if account is None or listed else why(one, account)
     if one.state is not TransactionState.UNKNOWN:
         return None
     if account is None:
         return f"no partition of {TOPIC} is here: give the log dirs that have it, too"
+    if account.relation is Relation.NOT_LISTED:
+        return f"{why(one, account)}; its broker stopped too early to show whether it hangs"
     if account.lost is None:
         return (
             f"no entry here has the producer, and a partition of {TOPIC} is missing or damaged: "
@@ -137,8 +148,16 @@ def older_than_the_log(entry: TransactionalId, epoch: int, topic: str, partition
     )
 
 
-def advice(account: Account | None, now_ms: int) -> str | None:
-    """Return a line on how an open transaction ends without intervention; None if it does not."""
+def advice(one: Transaction, now_ms: int) -> str | None:
+    """Return how an open transaction ends by itself, or is to be ended; None if not known."""
+    account = one.account
+    if one.state is TransactionState.MARKER_LOST:
+        return (
+            "do not abort it: its records are committed; no broker writes the marker again, so "
+            f"read_committed consumers stop at offset {one.first_offset} until the end of the log "
+            "comes from another copy (logtool recover --fill-from) or its records are produced "
+            "again"
+        )
     if account is None or account.entry is None or not account.will_end:
         return None
     return advice_on(account.entry, now_ms)

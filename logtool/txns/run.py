@@ -53,6 +53,8 @@ class _PartitionToAudit:
     partition: Partition
     request: CheckRequest
     high_watermark: int | None
+    until_ms: int
+    """Time up to which a coordinator may have run."""
     one_of_many: bool
     """True for a single segment that other segments follow."""
 
@@ -76,6 +78,9 @@ class TransactionsRun:
     paths: Sequence[Path]
     now_ms: int
     max_age_ms: int = MAX_AGE_MS
+    is_now_given: bool = True
+    """False if `now_ms` is the time of the clock: what a stopped broker left is judged by the time
+    of its stop."""
     selection: Selection = field(default_factory=Selection)
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
@@ -89,6 +94,7 @@ class TransactionsRun:
     """The log dirs that were given."""
     _around: dict[Path, LogDir] = field(default_factory=dict)
     """The log dirs around partition dirs and logs that were given; their coordinators count too."""
+    _until: dict[Path, int] = field(default_factory=dict)
     _cleaner_rows: compaction.CleanerRows = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
@@ -187,9 +193,21 @@ class TransactionsRun:
         key = (listed.topic or "", listed.number if listed.number is not None else NONE)
         many = bool(listed.segments) and not listed.segments[-1].is_active
         subject = _PartitionToAudit(
-            partition=listed, request=request, high_watermark=watermarks.get(key), one_of_many=many
+            partition=listed,
+            request=request,
+            high_watermark=watermarks.get(key),
+            until_ms=self._until_ms(home),
+            one_of_many=many,
         )
         return PartitionJob(listed.path, plan(listed, request), subject)
+
+    def _until_ms(self, home: LogDir | None) -> int:
+        """Return the time up to which a coordinator may have run on a log dir."""
+        if home is None or self.is_now_given:
+            return self.now_ms
+        if home.path not in self._until:
+            self._until[home.path] = coordinator_logs.until_ms(home, self.now_ms)
+        return self._until[home.path]
 
     def _plain(
         self,
@@ -235,6 +253,7 @@ class TransactionsRun:
             findings,
             subject.high_watermark,
             self.now_ms,
+            subject.until_ms,
             self.max_age_ms,
         )
         yield self.joining.account(audited)

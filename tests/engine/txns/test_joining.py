@@ -91,7 +91,7 @@ def test_a_real_transaction_that_is_listed_never_hangs_and_says_when_it_ends(sce
         "fixture-open-0",
         900_000,
     )
-    later, begun = advice(one.account, LATER), advice(one.account, BEGUN)
+    later, begun = advice(one, LATER), advice(one, BEGUN)
     assert "2026-11-21T01:47:52.303Z" in later and "2026-11-21T01:47:52.303Z" in begun
     assert ("client" in later, "client" in begun) == (False, True)
 
