@@ -152,7 +152,9 @@ def salvage(
     With --records, the records of the saved partitions are also written, so that you can produce
     them again: as lines of JSON or a Parquet table with the fields of 'logtool dump --records', or
     as input for kcat, with the command to run. Transaction markers and internal topics are left
-    out; records of aborted transactions are included. If kcat would produce a partition
+    out; records of aborted transactions are included. Each line of JSON has the field
+    transaction_outcome: committed, aborted, open, unknown (the marker may be lost), or null for a
+    record outside of a transaction. If kcat would produce a partition
     differently, no file is written for it, and the reason is reported.
 
     With --decode-damaged, the records that can be decoded from damaged bytes are written next to

@@ -1,6 +1,7 @@
 """Files with the records that `salvage` saves, and with records decoded from rejected bytes."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from logtool.log.decoded import has_decoder
 from logtool.log.redpanda_dir import term_of
 from logtool.repair.ranges import RejectReason
 from logtool.repair.saved import DecodedReject, KeptReject, Saved, SavedPartition, SavedRecords
+from logtool.txns.outcomes import Outcomes, of_saved
 
 if TYPE_CHECKING:
     from logtool.commands.printing.dump_parquet import ParquetFile
@@ -73,12 +75,19 @@ class Extras:
         elif self.records == "parquet":
             count = self._parquet(found, target)
         else:
-            lines = _RecordLines(found)
+            lines = _RecordLines(found, self._outcomes(saved))
             self._write(target, lines.blocks())
             count = lines.count
         made = SavedRecords(saved.topic, saved.partition, saved.path, target, count, command)
         self.output.note(made)
         yield made
+
+    def _outcomes(self, saved: SavedPartition) -> Outcomes:
+        """Return the outcomes of the transactions of a partition; of Redpanda's none is known."""
+        written = self.output.of_redpanda
+        if written and written[0] == saved.target:
+            return Outcomes()
+        return of_saved(saved.target, saved.path, time.time_ns() // 1_000_000)
 
     def _kcat(self, found: Found, target: Path) -> tuple[int, str]:
         export = Kcat()
@@ -145,8 +154,9 @@ class Extras:
 class _RecordLines:
     """The records of a partition as lines of JSON."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: Found, outcomes: Outcomes) -> None:
         self._found = found
+        self._outcomes = outcomes
         self.count = 0
 
     def blocks(self) -> Iterator[bytes]:
@@ -156,7 +166,10 @@ class _RecordLines:
     def _lines(self) -> Iterator[bytes]:
         for record in self._found():
             self.count += 1
-            yield _line(record)
+            outcome = None
+            if record["transactional"]:
+                outcome = self._outcomes.of(record["producer_id"], record["offset"])
+            yield _line({**record, "transaction_outcome": outcome})
 
 
 class _Counted:

@@ -93,7 +93,10 @@ _RECORDS = Table("records", "file with the records of a partition", (
     count("records", "records in the file"),
     Column("command", Kind.STRING, "command line that produces the records again",
            null="the file is not for kcat"),
-), note="The file with the records of one saved partition; only with --records.",
+), note="The file with the records of one saved partition; only with --records. A line of NDJSON "
+        "has the fields of 'logtool dump --records', and transaction_outcome: committed, aborted, "
+        "open (no marker ends the transaction), unknown (its marker may be lost), or null (the "
+        "record is not part of a transaction).",
     type="records", made_from=f"{_MODULE}:SavedRecords")  # fmt: skip
 _DECODED = Table("decoded", "file with the decodable records of a range", (
     Column("topic", Kind.STRING, "name of the topic", value="kept.topic"),

@@ -10,6 +10,7 @@ reasons            sentences on why transactions hang and how they end
 findings           the findings about __transaction_state
 objects            the objects that are printed
 run                the run over paths
+outcomes           the outcome of the transaction of each record of a saved log
 after_start        open transactions of logs that were loaded as at a start
 wrong_topic        batches that a client wrote to the wrong topic; segments of another partition
 """

@@ -185,7 +185,7 @@ def is_committed(
     """
     first = one.first_offset
     has_lost_end = (audited.high_watermark or 0) > audited.end_offset
-    begins = [found for found in (audited.lost_from, audited.absent_from) if found is not None]
+    absent = [] if audited.absent_from is None else [audited.absent_from]
     behind = decision.producer_epoch - (one.producer_epoch or 0)
     is_version_2 = decision.transaction_version >= _VERSION_2
     return (
@@ -196,8 +196,8 @@ def is_committed(
         and (behind in (0, 1) if is_version_2 else behind == 0)
         and audited.has_markers
         and not audited.unread
-        and (has_lost_end or audited.lost_from is not None)
-        and all(found > first for found in begins)
+        and (has_lost_end or audited.damaged)
+        and all(found > first for found in (*audited.lost_at, *absent))
         and marker_before(one, audited.markers, decision) is None
     )
 

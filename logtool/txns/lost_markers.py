@@ -1,4 +1,4 @@
-"""The first offset of a log from which on damage, or absent batches, may hide a marker.
+"""The offsets of a log at which damage, or absent batches, may hide a marker.
 
 A damaged batch hides none if its header still names a batch of data that fills the offsets between
 the sound batches around it.
@@ -20,20 +20,19 @@ _MARKER_SIZE = 78
 """Bytes of a batch with an end-transaction marker."""
 
 
-def lost_from(partition: Partition, reports: Sequence[SegmentReport]) -> int | None:
-    """Return the first offset at which damage may hide a marker; None if it can hide none.
+def lost_at(partition: Partition, reports: Sequence[SegmentReport]) -> tuple[int, ...]:
+    """Return the offsets at which damage may hide a marker, in their order.
 
     Only damaged segments are read again. UnreadableError.
     """
+    lost: list[int] = []
     segments = {one.base_offset: one for one in partition.segments}
     for report in reports:
         if not _is_damaged(report):
             continue
         segment = segments.get(report.base_offset)
-        found = report.base_offset if segment is None else _lost_in(segment)
-        if found is not None:
-            return found
-    return None
+        lost += [report.base_offset] if segment is None else _lost_in(segment)
+    return tuple(lost)
 
 
 def absent_from(reports: Sequence[SegmentReport]) -> int | None:
@@ -47,22 +46,22 @@ def absent_from(reports: Sequence[SegmentReport]) -> int | None:
     return None
 
 
-def _lost_in(segment: Segment) -> int | None:
-    """Return the first offset of a damaged segment at which a marker may be lost."""
-    end, damage, is_seen = segment.base_offset, None, False
+def _lost_in(segment: Segment) -> list[int]:
+    """Return the offsets of a damaged segment at which a marker may be lost."""
+    end, damage, is_seen, lost = segment.base_offset, None, False, []
     with segment.log.open() as log:
         for chunk in segment.batches(log):
             table = chunk.table
             if len(table):
                 if damage and not _is_data(log, damage, end, int(table.base_offset[0])):
-                    return end
+                    lost.append(end)
                 end, damage = max(end, int(table.last_offset.max()) + 1), None
             if chunk.damage:
                 if damage:
-                    return end
+                    lost.append(end)
                 damage, is_seen = chunk.damage, True
     # Without damage between its batches the batches themselves are at odds.
-    return end if damage else None if is_seen else segment.base_offset
+    return lost + [end] * bool(damage) if is_seen else [segment.base_offset]
 
 
 def _is_data(log: LogFile, damage: Damage, start: int, end: int) -> bool:

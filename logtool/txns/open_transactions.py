@@ -91,6 +91,11 @@ class Transaction:
         return replace(self, state=TransactionState.UNKNOWN) if hangs else self.unless_listed
 
     @property
+    def with_lost_marker(self) -> "Transaction":
+        """Return an open transaction as one that was committed, without its marker."""
+        return replace(self, state=TransactionState.MARKER_LOST)
+
+    @property
     def unless_listed(self) -> "Transaction":
         """Return the transaction where no entry lists it: after a stop it may hang at any age."""
         is_early = self.is_stopped and self.state is TransactionState.OPEN
@@ -114,8 +119,8 @@ class PartitionTransactions:
     """The hanging ones and the open ones, oldest first, then the others in the order of their
     markers."""
     findings: list[Finding]
-    lost_from: int | None = None
-    """First offset from which on a marker may be lost in damage; None if none can be."""
+    lost_at: tuple[int, ...] = ()
+    """Offsets at which a marker may be lost in damage, in their order."""
     absent_from: int | None = None
     """First offset that no sound batch has, before the log end."""
     has_markers: bool = True
@@ -132,7 +137,7 @@ class PartitionTransactions:
     @property
     def damaged(self) -> bool:
         """Return whether a marker may be lost in damage."""
-        return self.lost_from is not None
+        return bool(self.lost_at)
 
     @property
     def open(self) -> list[Transaction]:
@@ -261,7 +266,7 @@ def audit(
             *ended,
         ],
         findings=findings,
-        lost_from=lost_markers.lost_from(partition, reports),
+        lost_at=lost_markers.lost_at(partition, reports),
         absent_from=lost_markers.absent_from(reports),
         unread=not all(report.scanned for report in reports),
         leader_epoch=max((epoch for one in reports for epoch, _, _ in one.epochs), default=NONE),

@@ -109,4 +109,4 @@ def test_a_damaged_batch_of_data_hides_no_marker(
     damage_file(log, overwrite, position + 66, b"\xa5\x5a")
     (found,) = (one for one in TransactionsRun([home / NAME], LATER)
                 if isinstance(one, PartitionTransactions))  # fmt: skip
-    assert (found.damaged, found.lost_from) == (is_lost, first if is_lost else None)
+    assert (found.damaged, found.lost_at) == (is_lost, (first,) if is_lost else ())
