@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from damage import damage_file, flip
 from readme import ROOT
+from verification import batches
 
 PRODUCER = """
 import json, os
@@ -116,6 +118,50 @@ def test_the_files_of_salvage_are_produced(run, produce, odd, tmp_path):
     assert (status, errors) == (0, "")
     assert found == expected(run, odd)
     assert len(found) == written["records"]
+
+
+def committed(run, path):
+    """Return the offsets of a partition that a read_committed consumer gets."""
+    ended = run("txns", "--all", "-f", "ndjson", path).of_type("transaction")
+    dumped = run("dump", "--records", "-f", "ndjson", path).of_type("record")
+    left_out = [one for one in ended if one["state"] != "committed"]
+    return [
+        one["offset"]
+        for one in dumped
+        if not one["control"]
+        and not any(
+            one["transactional"]
+            and one["producer_id"] == each["producer_id"]
+            and each["first_offset"] <= one["offset"] <= each["last_offset"]
+            for each in left_out
+        )
+    ]
+
+
+def test_records_of_aborted_transactions_are_left_out(run, produce, scenario, tmp_path):
+    home = scenario("4.3.1/clean")
+    target = tmp_path / "o"
+    run("salvage", "--records", "ndjson", "--output", target, home / "tx.mixed-0")
+    lines = (target / "records/tx.mixed-0.ndjson").read_text()
+    wanted = committed(run, home / "tx.mixed-0")
+    saved = [json.loads(line) for line in lines.splitlines()]
+    kept = [one["offset"] for one in saved
+            if one["transaction_outcome"] not in ("aborted", "open")]  # fmt: skip
+    assert kept == wanted
+    status, errors, found = produce(lines)
+    assert status == 0
+    assert len(found) == len(wanted) < len(saved)
+    assert errors  # the number of the others
+
+
+def test_a_dump_of_a_damaged_log_is_produced_as_a_whole(run, produce, copy_of):
+    log = copy_of("4.3.1/clean") / "codec-none-0" / f"{0:020d}.log"
+    damage_file(log, flip, int(batches(log).position[2]) + 70)
+    done = run("dump", "--records", "--values", "base64", "-f", "ndjson", log.parent)
+    assert done.status == 1
+    status, _, found = produce(done.stdout)
+    assert status == 0
+    assert len(found) == len([one for one in done.of_type("record") if not one["control"]])
 
 
 def test_a_dump_without_the_bytes_is_refused(run, produce, odd):
