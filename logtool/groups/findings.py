@@ -163,7 +163,7 @@ def lost_end(topic: str, lost: range, left: str | None = None) -> Finding:
 
 
 def _lost_there(topic: str, where: str) -> str:
-    """Return what is not known if records of a coordinator's topic are lost."""
+    """Return the text on what the loss of records of a coordinator's topic leaves unknown."""
     if topic == SHARE_GROUP_STATE:
         return (
             f"what share groups acknowledged in {where} is missing here, so that start offsets may "

@@ -88,8 +88,8 @@ class ShareOffset:
 
     def deliveries(self) -> Iterator["ShareDelivery"]:
         """Yield the states of its records that the log still has, in order."""
-        for held, is_below in ((self.state.settled, True), (self.state.live, False)):
-            for one in deliveries.joined(held):
+        for ranges, is_below in ((self.state.settled, True), (self.state.live, False)):
+            for one in deliveries.joined(ranges):
                 yield ShareDelivery(self, one, is_below_start=is_below)
 
     @property

@@ -65,7 +65,7 @@ def test_the_start_hides_the_active_segment(run, clean, damage):
     assert len(kept) == len(whole) - (damage is shorten)
 
 
-def test_what_is_gone_is_told_apart_from_what_the_start_hides(run, clean):
+def test_lost_batches_do_not_count_as_hidden_by_the_start(run, clean):
     last = int(batches(active(clean)).last_offset[-1])
     set_offsets(clean / "replication-offset-checkpoint", {("index.dense", 0): last + 1})
     shorten(clean)

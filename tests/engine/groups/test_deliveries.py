@@ -18,15 +18,15 @@ def some(rng, most):
 @pytest.mark.parametrize("seed", range(40))
 def test_states_are_those_of_each_single_record(seed):
     rng, most = random.Random(seed), 24
-    held, single = [], {}
+    combined, single = [], {}
     for step in range(8):
         new = [some(rng, most)._replace(record_offset=step) for _ in range(3)]
-        held = deliveries.combined(held, new)
+        combined = deliveries.combined(combined, new)
         for one in new:
             for offset in range(one.first, one.last + 1):
                 rank = one.times, one.state
                 single[offset] = max(single.get(offset, rank), rank)
-        for ranges in (held, deliveries.joined(held)):
+        for ranges in (combined, deliveries.joined(combined)):
             found = [
                 (offset, (one.times, one.state))
                 for one in ranges
@@ -34,7 +34,7 @@ def test_states_are_those_of_each_single_record(seed):
             ]
             assert found == sorted(single.items())
     start = rng.randrange(most)
-    below, live = deliveries.split(held, start)
+    below, live = deliveries.split(combined, start)
     assert all(one.last < start for one in below)
     assert all(one.first >= start for one in live)
     done = {offset for offset, (_, state) in single.items() if state != AVAILABLE}

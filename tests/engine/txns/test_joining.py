@@ -234,7 +234,7 @@ def test_a_marker_with_the_epoch_of_what_is_open_is_refused_in_version_2(
     assert len(found) == entries(job)["a"].refused == refused
     (one,) = (one for one in job.found["tx.mixed-0"].open if one.producer_id == 1009)
     assert one.account.relation is Relation.LISTED
-    assert (one.state is TransactionState.HANGING, advice(one.account, LATER) is None) == (
+    assert (one.state is TransactionState.HANGING, advice(one, LATER) is None) == (
         refused,
         refused,
     )
