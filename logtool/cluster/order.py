@@ -11,7 +11,7 @@ Source: ``kafka-leader-election.sh``, ``ReplicationControlManager.electLeader`` 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from logtool.cluster.controllers import Controllers
 from logtool.cluster.partitions import PartitionOutlook
@@ -102,13 +102,16 @@ def draft(text: str, command: str | None = None, starts: Iterable[int] = ()) -> 
 
 
 def start(
-    volumes: Sequence[Volume], controllers: Controllers | None, order: Sequence[Wave]
+    volumes: Sequence[Volume],
+    controllers: Controllers | None,
+    order: Sequence[Wave],
+    partitions: Iterable[PartitionOutlook],
 ) -> Iterator[Step]:
     """Yield the steps of the start; new disks are formatted before their nodes start."""
     waiting = [one for one in volumes if one.status == "empty" and one.node is not None]
     lost = _lost_voters(volumes, controllers)
     formatted: set[int | None] = set()
-    for one in _starts(volumes, controllers, order, lost):
+    for one in _starts(volumes, controllers, order, lost, _short(volumes, partitions)):
         for node in one.starts:
             disks = [it for it in waiting if it.node == node]
             if disks and node not in formatted:
@@ -119,6 +122,21 @@ def start(
         if controllers:
             disks = [one for one in waiting if one.node == node]
             yield from _new_voter(node, disks, controllers)
+
+
+def _short(volumes: Sequence[Volume], partitions: Iterable[PartitionOutlook]) -> set[int | None]:
+    """Return the nodes that lack a volume, and would make empty logs in its place.
+
+    They may lead with these, though the volume holds records.
+    """
+    absent = {one.node for one in volumes if one.status == "absent" and one.partitions}
+    return absent | {
+        leader.node
+        for one in partitions
+        if one.may_be_longer
+        for leader in one.leaders
+        if leader.is_new and leader.may_be_elected
+    }
 
 
 def _lost_voters(volumes: Sequence[Volume], controllers: Controllers | None) -> list[int]:
@@ -181,10 +199,17 @@ def _starts(
     controllers: Controllers | None,
     order: Sequence[Wave],
     lost: Sequence[int],
+    short: Set[int | None],
 ) -> Iterator[Step]:
     voters = [one for one in (controllers.voters if controllers else ()) if one not in lost]
     image = controllers.image if controllers else None
     both = [one for one in voters if image and one in image.brokers]
+    if barred := [one for one in both if one in short]:
+        yield draft(
+            f"start nothing before the volumes above are there: {_those('node', barred)} starts "
+            "with the controllers, and without these volumes may lead with empty logs"
+        )
+        return
     if controllers and controllers.may_win and not controllers.is_sure:
         others = controllers.quorum.majority or 1
         first, *longest = controllers.nodes
@@ -200,14 +225,12 @@ def _starts(
     elif controllers and controllers.may_win and order:
         yield draft(f"start {_those('controller', voters)}{_of_both(both)}", starts=voters)
     holding = [one for one in volumes if one.path and (one.partitions or one.status == "empty")]
-    short = {one.node for one in volumes if one.status == "absent" and one.partitions}
-    nodes = {one.node for one in holding if one.node is not None} - {*lost}
-    brokers = sorted(nodes - short)
-    apart = [one for one in brokers if one not in both]
+    nodes = {one.node for one in holding if one.node is not None} - {*lost, *both}
+    apart = sorted(nodes - short)
     for number, wave in enumerate(order, 1):
-        if wave.node in short and wave.node not in both:
+        if wave.node in short:
             continue
-        later = [one for one in apart if one not in [it.node for it in order[:number]]]
+        later = [one for one in sorted(nodes) if one not in [it.node for it in order[:number]]]
         yield from _wave(number, wave, later, both)
     first_nodes = {it.node for it in order}
     left = [one for one in apart if one not in first_nodes]
@@ -223,9 +246,8 @@ def _starts(
             starts=(*voters, *left),
         )
     elif both and not order and controllers and controllers.is_sure:
-        named = ", ".join(map(str, voters))
-        yield draft(f"start the nodes {named}, in any order", starts=voters)
-    if stopped := sorted(nodes & short - {*both}):
+        yield draft(f"start {_those('node', voters)}, in any order", starts=voters)
+    if stopped := sorted(nodes & short):
         yield draft(
             f"keep {_those('broker', stopped)} stopped until the volumes above are there"
             ": without them they make empty logs, and may lead with them"

@@ -187,7 +187,7 @@ class ClusterRun:
         homes = {one.log_dir.path: one for one in starts if not one.is_offline}
         unread: dict[Path, int] = {}
         unseen = Unseen.of(given.given, volumes)
-        partitions = yield from self._partitions(homes, image, given.doubles, unread, unseen)
+        partitions = yield from self._partitions(homes, image, given.spares, unread, unseen)
         offsets = yield from self._offsets(homes, partitions, volumes)
         refusals = [(one.node, one.action) for one in notes if one.action.action in _FIRST]
         verdict = replace(
@@ -244,13 +244,13 @@ class ClusterRun:
         self,
         homes: dict[Path, LogDirStart],
         image: MetadataImage | None,
-        doubles: Sequence[NodeDir],
+        spares: Sequence[NodeDir],
         unread: dict[Path, int],
         unseen: Unseen,
     ) -> Generator[Item, None, list[PartitionOutlook]]:
         """Yield and return the outlook of each partition; yield findings and other topics.
 
-        Copies in `doubles` may fill damaged replicas. Bytes of logs that the start does not read
+        Copies in `spares` may fill damaged replicas. Bytes of logs that the start does not read
         are added to `unread`, by log dir. `unseen` may hold longer copies.
         """
         job = Watermarks(
@@ -273,7 +273,7 @@ class ClusterRun:
             if isinstance(item, ReplicaGroup):
                 seen.add((item.topic, item.partition))
                 members = waiting or item.replicas
-                one = self._grouped(members, item, image, doubles)
+                one = self._grouped(members, item, image, spares)
                 found.append(unseen.marked(one, image))
                 yield found[-1]
                 waiting = []
@@ -302,16 +302,16 @@ class ClusterRun:
         members: Sequence[Replica],
         group: ReplicaGroup,
         image: MetadataImage | None,
-        doubles: Sequence[NodeDir],
+        spares: Sequence[NodeDir],
     ) -> PartitionOutlook:
         """Return the outlook of a partition, with the repairs that `recover` would make."""
-        found = outlook(members, group, image, self._spares(members, doubles))
+        found = outlook(members, group, image, self._spares(members, spares))
         plans = {one.path: plan_fill(one.path, [one.source]) for one in found.repairs}
         proven = [one for one in found.repairs if (plan := plans[one.path]) and plan.command]
         return replace(found, repairs=tuple(proven))
 
     def _spares(
-        self, replicas: Sequence[Replica], doubles: Sequence[NodeDir]
+        self, replicas: Sequence[Replica], spares: Sequence[NodeDir]
     ) -> tuple[Replica, ...]:
         """Return the copies of a partition to fill in volumes that take no part in the start."""
         lost = (
@@ -322,7 +322,7 @@ class ClusterRun:
             return ()
         name = f"{replicas[0].topic}-{replicas[0].partition}"
         found: list[Replica] = []
-        for place in (NodeDir(one.path / name, one.node) for one in doubles):
+        for place in (NodeDir(one.path / name, one.node) for one in spares):
             if files.has_dir(place.path):
                 job = Watermarks([place], self.settings, run=self.run.restarted())
                 found += [replace(one, path=place.path) for one in job if isinstance(one, Replica)]

@@ -56,7 +56,7 @@ def steps(
         *saving,
         *([draft(_AGAIN)] if repairs else []),
         *([draft(_UNREAD, verify)] if verify and not repairs else []),
-        *([] if repairs else start(volumes, controllers, order)),
+        *([] if repairs else start(volumes, controllers, order, partitions)),
     ]
     if saving:
         text = "produce the saved records to their topics, as 'Produce a range again' shows"

@@ -137,12 +137,15 @@ class Volumes:
         ]
 
     @property
-    def doubles(self) -> list[NodeDir]:
-        """Return the volumes in whose place another volume of their node takes part."""
+    def spares(self) -> list[NodeDir]:
+        """Return the volumes that take no part, but may hold copies of the cluster.
+
+        Another volume of their node takes part in their place, or their node is not known.
+        """
         return [
             NodeDir(one.identity.path, one.identity.node_id)
             for one in self.given
-            if one.double_of is not None
+            if one.double_of is not None or (one.others and one.others[0] in _OF_CLUSTER)
         ]
 
     @property

@@ -472,3 +472,16 @@ def test_a_broker_that_is_a_controller_too_starts_once_with_the_controllers(run,
     # Node 1 is both, in one process.
     found = [one["starts"] for one in steps_of(result) if one["starts"]]
     assert found == [[1], [2], [3]]
+
+
+def test_nothing_starts_while_a_partition_lies_in_a_volume_of_no_node(run, copy_of, tmp_path):
+    home = copy_of("4.3.1/killed")
+    (tmp_path / "vol").mkdir()
+    logs = [path for path in sorted(home.iterdir()) if path.name.endswith("-0")]
+    name = next(path.name for path in logs if not path.name.startswith("__"))
+    (home / name).rename(tmp_path / "vol" / name)
+    result = run("cluster", "-f", "ndjson", home, tmp_path / "vol")
+    assert result.status == 4
+    (moved,) = (one for one in result.of_type("partition") if one["leaders"][0]["is_new"])
+    assert (moved["may_be_longer"], moved["nowhere"]) == (True, 0)
+    assert not any(one["starts"] or one["file"] for one in steps_of(result))
