@@ -118,8 +118,8 @@ def quorum(
     Exit status:
       0    complete: the copies agree and include a majority of the voters; with --voters: nothing
            to do, or with --apply: done
-      1    copies diverge, are damaged, belong to several clusters, or are fewer than a
-           majority; partition dirs become strays; with --voters: something to do
+      1    copies diverge, are damaged, were rolled back, belong to several clusters, or are fewer
+           than a majority; partition dirs become strays; with --voters: something to do
       2
       4    incomplete: an input could not be read, or contains no metadata log; nothing was written
       5    refused: the change would not be safe, or a broker holds the log dir

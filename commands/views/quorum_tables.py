@@ -152,7 +152,7 @@ QUORUM: Final = Table("quorum", "run", (
            "given voters lost data, or their volumes are of an earlier moment"),
     Column("lacking", Kind.OBJECT, "the given voters, with what they lack of the copy to keep; "
            "empty if voters_are_behind is false", of=_LACK, many=True),
-    Column("rolled_back", Kind.STRINGS, "names of the copies that end before records which their "
+    Column("rolled_back", Kind.STRINGS, "names of the copies that end before changes which their "
            "own node wrote as the leader of an epoch: volumes of an earlier moment",
            value="rolled_back_labels"),
     Column("heir_strays", Kind.OBJECT, "partition dirs that become strays if no controller gets "

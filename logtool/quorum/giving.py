@@ -76,20 +76,24 @@ def command(copy: MetadataCopy, keep: MetadataCopy) -> str:
 
 
 def is_rolled_back(copy: MetadataCopy, copies: Sequence[MetadataCopy]) -> bool:
-    """Return whether a copy ends before records that its node wrote as the leader of an epoch."""
+    """Return whether a copy ends before changes that its node wrote as the leader of an epoch.
+
+    NoOpRecords that only another copy has are no sign: a leader may lose its last ones with power.
+    """
     state = copy.state
     if state is None or copy.node is None or state.leader_id != copy.node:
         return False
     return any(
-        bool(
-            np.any(
-                (other.usable.leader_epoch == state.leader_epoch)
-                & (other.usable.last_offset >= copy.log_end)
-            )
-        )
+        any(one.is_change for one in unvoted(other, copy.log_end))
         for other in copies
-        if other is not copy and other.node != copy.node
+        if other.node != copy.node and _has(other, state.leader_epoch, copy.log_end)
     )
+
+
+def _has(copy: MetadataCopy, epoch: int | None, offset: int) -> bool:
+    """Return whether a copy has batches of a leader epoch at or behind an offset."""
+    table = copy.usable
+    return bool(np.any((table.leader_epoch == epoch) & (table.last_offset >= offset)))
 
 
 def losses(quorum: "Quorum") -> tuple[Difference, ...]:

@@ -72,7 +72,7 @@ class Quorum:
     lacking: tuple[VoterLack, ...] = ()
     """The given voters, if none of them has the changes of the kept copy, that of an observer."""
     rolled_back: tuple[MetadataCopy, ...] = ()
-    """Copies that end before records which their own node wrote as the leader."""
+    """Copies that end before changes which their own node wrote as the leader."""
     strays: tuple[StrayDir, ...] = ()
     """Partition dirs next to the copies that become strays with the copy to keep."""
     heir_strays: tuple[StrayDir, ...] = ()
@@ -108,7 +108,12 @@ class Quorum:
         The missing voters alone may have, or voters that have lost the end of their logs since.
         """
         few = self.majority is None or len(self.missing) >= self.majority
-        return few or self.voters_are_behind
+        return few or self._have_lost
+
+    @property
+    def _have_lost(self) -> bool:
+        """Return whether voters that were given had changes that they have not any more."""
+        return self.voters_are_behind or bool(self.rolled_back)
 
     @property
     def clusters(self) -> set[str]:
@@ -121,7 +126,7 @@ class Quorum:
         damaged = any(copy.problems or copy.batches.real_damages for copy in self.copies)
         few = self.majority_offset is None
         several = len(self.clusters) > 1
-        lost = self.losses or self.strays
+        lost = self.losses or self.strays or self.rolled_back
         return bool(damaged or few or lost or several or self.voters_are_behind)
 
     @property
@@ -154,7 +159,7 @@ class Quorum:
         whose = f"no copy of {wording.count(len(self.missing), 'voter')} was given ({names})"
         if not self.may_lack_committed:
             return f"{whose}; a copy given here has every committed record"
-        if self.voters_are_behind:
+        if self._have_lost and len(self.missing) < (self.majority or 0):
             return (
                 f"{whose}, and the voters given here lost records: whether more records were "
                 f"committed after offset {self.keep.log_end - 1} is not known"
@@ -282,6 +287,9 @@ def judge(
     is_behind = any(one.is_change for one in records)
     if is_behind and most is not None:
         most = max(most, keep.log_end)
+    rolled_back = tuple(one for one in copies if giving.is_rolled_back(one, copies))
+    if rolled_back and missing and not is_behind:
+        most = None
     return Quorum(
         copies=tuple(copies),
         pairs=pairs,
@@ -298,7 +306,7 @@ def judge(
         losses=tuple(_losses(copies, keep, pairs)),
         unvoted=records,
         lacking=tuple(giving.lacking(begins, keep)) if is_behind else (),
-        rolled_back=tuple(one for one in copies if giving.is_rolled_back(one, copies)),
+        rolled_back=rolled_back,
     )
 
 
