@@ -1,6 +1,7 @@
 """Commands after a forecast: they fill or accept a loss, and mend what stops the broker."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from logtool.checks.broker_dirs import LogDirCopy
 from logtool.disk import files, shell
@@ -13,6 +14,8 @@ from logtool.startup.request import LoadRequest
 
 _LONG = 100
 """Segments to recover from which on a recovery before the start is proposed."""
+OF_REMOTE = frozenset({"lost", "lacks"})
+"""Actions on partitions of which remote storage may have what is missing."""
 
 
 def places(requests: Sequence[LoadRequest]) -> str:
@@ -33,6 +36,30 @@ def fill(losing: Sequence[PartitionForecast]) -> str | None:
     """
     lacking = [one.request for one in losing if not one.fix and not one.request.redpanda]
     return f"logtool recover --fill-from COPY {places(lacking)}" if lacking else None
+
+
+def remote(
+    forecasts: Iterable[PartitionForecast], given: GivenPaths | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the commands for partitions with a part in remote storage, each with its end.
+
+    One shows what remote storage has of those that lack something. The other takes from it what the
+    start would lose; PREFIX is the place of the objects.
+    """
+    if given is None or any(map(files.is_remote, given.paths)):
+        return
+    found: dict[str, dict[Path, None]] = {}
+    for one in forecasts:
+        for action in one.actions if one.request.start.tiered else ():
+            found.setdefault(action.action, {})[one.request.log_dir] = None
+    lost, lacks = found.get("lost", {}), found.get("lacks", {})
+    for end, command, homes in (
+        ("to take from remote storage what the start loses",
+         "restore --output restored PREFIX", lost),
+        ("to see what remote storage has of what is missing", "lineage", lost | lacks),
+    ):  # fmt: skip
+        if homes:
+            yield end, " ".join(["logtool remote", command, *map(shell.path, homes)])
 
 
 def accept(losing: Sequence[PartitionForecast], given: GivenPaths | None) -> str | None:

@@ -176,10 +176,10 @@ class PlanPrinter(ActionPrinter):
                 self._cut_logs.append(item.request)
 
     def _kept(self, forecast: PartitionForecast) -> tuple[Action, ...]:
-        """Return the actions of a partition that a comparison of policies needs."""
-        if not self._policies:
-            return ()
-        return tuple(action for action in forecast.actions if action.action == "unnoticed")
+        """Return the actions of a partition that a comparison and commands need."""
+        kept = {"unnoticed"} if self._policies else set()
+        kept |= mending.OF_REMOTE if forecast.request.start.tiered else set()
+        return tuple(action for action in forecast.actions if action.action in kept)
 
     def finish(self) -> None:
         """Print the findings about host limits, the duration, and the comparison of policies."""
@@ -295,6 +295,7 @@ class PlanPrinter(ActionPrinter):
         for command in mending.compare(self._forecast.broker.copies.values()):
             yield "to compare a log dir with its copy", command
         yield from self._hidden_lines()
+        yield from mending.remote(self._forecasts, self._report.inputs)
         losing = self._losing
         early = None if self._is_bad() else mending.early(self._forecast, self._forecasts)
         doubtful = self._forecast.log_dirs if self._doubts_groups else ()

@@ -154,11 +154,14 @@ class LineagePrinter(Printer[Item]):
             count = text.count(self._alone, "partition")
             yield f"{count} without a local copy here: only the remote part is known", "warning"
         summary = self._report.summary
+        paths = " ".join(map(shell.path, self._job.paths))
+        if self._segments and self._job.at_ms is None:
+            yield "whether the objects of the segments are there, for the plugin PLUGIN:", "dim"
+            yield f"  logtool remote verify --rsm PLUGIN PREFIX {paths}", "dim"
         if self._from_remote:
             topics = [shell.option("--topic", one) for one in self._from_remote]
-            paths = [shell.path(one) for one in self._job.paths]
             yield "Next, before a broker starts, to take from remote storage what is missing:", None
-            words = ["logtool remote restore --output restored", *topics, "PREFIX", *paths]
+            words = ["logtool remote restore --output restored", *topics, "PREFIX", paths]
             yield f"  {' '.join(words)}", None
         parts = [
             text.count(self._partitions, "partition"),

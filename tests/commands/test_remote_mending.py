@@ -245,3 +245,11 @@ def test_objects_that_no_local_segment_has_are_lost(run, tiers, topic):
     (finding,) = run("remote", "verify", "-f", "ndjson", *given).of_type("finding")
     assert (finding["code"], finding["next"]) == ("remote/missing-object", None)
     assert "lost" in finding["message"]
+
+
+def test_plan_names_the_commands(run, tiers):
+    lose_epochs(tiers, None)
+    lose_segment(tiers, 3)
+    commands = run("plan", "-f", "ndjson", tiers / "data").of_type("summary")[0]["next"]
+    for command in ("restore --output restored PREFIX", "lineage"):
+        assert f"logtool remote {command} {tiers / 'data'}" in commands
