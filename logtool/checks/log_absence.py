@@ -117,7 +117,7 @@ def remote_epochs(partition: Partition, around: Surroundings) -> Iterator[Findin
         return
     rows = [(row.leader_epoch, row.start_offset) for row, _ in epoch_rows(partition)]
     local = partition.segments[0].base_offset
-    if not lacks_remote_epochs(rows, start, local):
+    if not lacks_remote_epochs(rows, start, local) or (rows and not around.has_start_rows):
         return
     file = FileKind.LEADER_EPOCH_CHECKPOINT
     what = f"{file} begins at offset {rows[0][1]}" if rows else f"there is no row in {file}"
@@ -126,7 +126,8 @@ def remote_epochs(partition: Partition, around: Surroundings) -> Iterator[Findin
     text = (
         f"{wording.offsets(start, local - 1)} are in remote storage alone, and {what}: as the "
         "leader the broker DELETES the remote segments of earlier leader epochs, and does not find "
-        "the others; a start adds only the epochs of the local segments that it recovers"
+        "the others; a start adds only the epochs of the local segments that it recovers; 'logtool "
+        "remote restore' writes the whole file"
     )
     if rows and not around.clean:
         text += "; unless the records were deleted in the minute before the stop"

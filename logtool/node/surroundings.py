@@ -39,6 +39,8 @@ class Surroundings:
     """None if the settings of the topic are not known."""
     recovery_point: int = 0
     """Offset in recovery-point-offset-checkpoint; 0 without a row."""
+    has_start_rows: bool = True
+    """False if there is no log-start-offset-checkpoint."""
     recovery_points: EndWitness | None = None
     """The file recovery-point-offset-checkpoint; None without it."""
 
@@ -58,6 +60,7 @@ def of_log_dir(log_dir: LogDir) -> Surroundings:
         cleaned=0 if FileKind.CLEANER_CHECKPOINT in log_dir.files else None,
         rows_replaced=_rows_replaced(log_dir),
         stopped_ns=max(written, default=0),
+        has_start_rows=FileKind.LOG_START_CHECKPOINT in log_dir.files,
         recovery_points=witness(log_dir, FileKind.RECOVERY_POINT_CHECKPOINT),
     )
 
@@ -82,6 +85,7 @@ def of(
         cleaned=None if shared.cleaned is None else cleaned or 0,
         rows_replaced=shared.rows_replaced,
         stopped_ns=shared.stopped_ns,
+        has_start_rows=shared.has_start_rows,
         retention=settings.retention(directory.topic),
         recovery_point=recovery_point,
         recovery_points=shared.recovery_points,

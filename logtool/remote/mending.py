@@ -21,7 +21,7 @@ from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.log import opening
-from logtool.remote import alone
+from logtool.remote import alone, coverage
 from logtool.remote.lineage import HIDDEN, PartitionLineage
 from logtool.remote.loading import PartitionId
 from logtool.remote.local import LocalCopy
@@ -67,7 +67,7 @@ def mend(
     )
     new: dict[str, AssembledFile] = {}
     try:
-        if copy.lacks_remote_epochs:
+        if needs_epochs(store, partition_id, copy):
             found.leader_epochs, data = _epochs(store, folder, partition_id, copy)
             new[_EPOCHS] = AssembledFile(data, len(data))
             present = copy.path / _EPOCHS
@@ -94,6 +94,24 @@ def mend(
     yield found
 
 
+def needs_epochs(store: TierStore, partition_id: PartitionId, copy: LocalCopy) -> bool:
+    """Return whether a copy lacks leader epochs that it must have.
+
+    A broker that was killed may have deleted all that was in remote storage alone, with its epochs.
+    """
+    is_there = not copy.file_epochs or _has_remote_part(store, partition_id, copy)
+    return copy.lacks_remote_epochs and is_there
+
+
+def _has_remote_part(store: TierStore, partition_id: PartitionId, copy: LocalCopy) -> bool:
+    """Return whether remote segments begin below the local ones; True if no record is known."""
+    there = store.partitions.get(partition_id)
+    if there is None:
+        return True
+    segments = there[0].segments.values()
+    return any(one.is_readable and one.start_offset < copy.local_start for one in segments)
+
+
 def _blocks(file: AssembledFile) -> Iterator[bytes]:
     for start in range(0, file.size, _BLOCK):
         yield file.read(start, start + _BLOCK)
@@ -103,9 +121,12 @@ def _epochs(
     store: TierStore, folder: str, partition_id: PartitionId, copy: LocalCopy
 ) -> tuple[tuple[tuple[int, int], ...], bytes]:
     """Return the leader epochs of a log with a remote part, and the file; UnreadableError."""
-    log = alone.read(store, folder, partition_id, copy.log_start)
-    rows = EpochCache(log.epochs)
-    if not rows.rows or rows.rows[0][1] > copy.log_start:
+    is_remote = _has_remote_part(store, partition_id, copy)
+    remote: coverage.Epochs = ()
+    if is_remote:
+        remote = alone.read(store, folder, partition_id, copy.log_start).epochs
+    rows = EpochCache(remote)
+    if is_remote and (not rows.rows or rows.rows[0][1] > copy.log_start):
         text = f"the leader epochs of {folder} from {copy.log_start} on are in no object and in no "
         raise UnreadableError(store.place_of(partition_id), f"{text}record of a remote segment")
     tables = [chunk.table for one in opening.open_partition(copy.path).segments
@@ -122,7 +143,7 @@ def _epochs(
             row = int(wrong.argmax())
             text = f"the batch at offset {table.base_offset[row]} has leader epoch "
             text += f"{table.leader_epoch[row]}, which does not fit those of the remote segments, "
-            text += ", ".join(f"{epoch} from {first}" for epoch, first in log.epochs)
+            text += ", ".join(f"{epoch} from {first}" for epoch, first in remote)
             raise UnreadableError(copy.path, text)
     return tuple(rows.rows), rows.encode()
 

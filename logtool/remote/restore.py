@@ -156,7 +156,8 @@ class RestoreRun:
     ) -> Iterator[MendedPartition | UnreadableError]:
         """Write files for the first copy of a partition that lacks some."""
         self.kept += 1
-        to_mend = [one for one in lacking if one.lacks_remote_epochs
+        to_mend = [one for one in lacking
+                   if mending.needs_epochs(self._store, partition_id, one)
                    or any(mending.hidden(self._store, partition_id, one))]  # fmt: skip
         for one in to_mend[:1]:
             yield from mending.mend(self._store, self._tree, self._output, topic, one, partition_id)

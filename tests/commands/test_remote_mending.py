@@ -111,6 +111,12 @@ def test_a_killed_broker_may_have_moved_the_first_row(run, tiers):
     assert lost(run, tiers / "data") == set()
 
 
+def test_without_the_rows_of_the_log_start_a_first_row_may_be_right(run, tiers):
+    lose_epochs(tiers, LOCAL)
+    (tiers / "data" / "log-start-offset-checkpoint").unlink()
+    assert ("leader-epoch/missing-remote", "aged", 0) not in codes(run, "verify", tiers / "data")
+
+
 def test_doctor_names_the_commands(run, tiers):
     lose_epochs(tiers, None)
     result = run("doctor", "-f", "ndjson", tiers / "data")

@@ -8,6 +8,8 @@ from logtool.formats.messages import remote_log
 from logtool.formats.messages.remote_log import SegmentState
 from logtool.remote import coverage
 from logtool.remote.lineage import PartitionLineage
+from logtool.remote.mending import MendedPartition
+from logtool.remote.restore import RestoreRun
 from logtool.remote.run import RemoteLineage
 from logtool.remote.segments import RemotePartition, RemoteSegment
 
@@ -406,3 +408,22 @@ def test_leader_epochs_of_a_segment_fit_those_of_the_log(name):
     log, own, last, fits = LINEAGES[name]
     (segment,) = made((own[0][1], last, own)).segments.values()
     assert coverage.is_in_lineage(segment, log, 100) is fits
+
+
+@pytest.mark.parametrize("rows", ["0\n1\n0 50\n", None], ids=["moved", "gone"])
+def test_leader_epochs_of_local_batches_suffice_if_all_remote_segments_are_deleted(tmp_path, rows):
+    """The row of the log start is older than the deletion."""
+    log = written()
+    log.delete(*range(6))
+    home = log_dir(tmp_path / "data", log, local=(50, 70))
+    file = home / "orders-0" / "leader-epoch-checkpoint"
+    file.unlink()
+    if rows:
+        file.write_text(rows)
+    objects = tmp_path / "objects" / f"orders-0-{ORDERS}"
+    objects.mkdir(parents=True)
+    (objects / f"{0:020d}-{segment_id(0)}.log").touch()
+    run = RestoreRun(tmp_path / "objects", [home], tmp_path / "back")
+    found = [one for one in run if isinstance(one, MendedPartition)]
+    assert [one.leader_epochs for one in found] == ([] if rows else [((0, 50),)])
+    assert run.summary.complete
