@@ -197,7 +197,7 @@ class VerifyPrinter(FindingPrinter):
         when = rfc3339(int(known.oldest_s * 1000))
         line = f"everything was checked by {done}, the longest ago at {when}"
         if known.unchecked:
-            segments = text.count(known.segments, "segment")
+            segments = text.count(known.segments, "segment with data", "segments with data")
             size = text.size(known.unchecked_bytes)
             line = f"{known.unchecked:,} of {segments} ({size}) not checked yet"
         if known.unreached:

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 WORTH_A_POOL = 64 * 1024 * 1024
 """Bytes of log from which on several threads are quicker than one that need not start them."""
-_LEAST_AHEAD = 1024 * 1024
-"""Bytes that all threads together may read before the pace is asked, at any rate."""
+_SLOWEST = 1024 * 1024
+"""Bytes per second at which stretches are shortest; below that they would be of little use."""
 
 
 def stretch_at(bytes_per_second: float | None, threads: int) -> int | None:
     """Return the value of `LogFile.stretch` for a rate; None if logs may be mapped.
 
-    All threads together read no more ahead of the pace than the rate allows in half a second: a
-    batch in which a stretch ends is read whole.
+    All threads together read no more ahead of the pace than the rate allows in an eighth of a
+    second, but for a batch in which a stretch ends: it is read whole.
     """
     if bytes_per_second is None:
         return None
-    share = int(max(bytes_per_second, _LEAST_AHEAD) / 2 / max(threads, 1))
+    share = int(max(bytes_per_second, _SLOWEST) / 8 / max(threads, 1))
     return None if share >= MOST_MAPPED else max(share, 1)
 
 

@@ -33,6 +33,8 @@ Result = TypeVar("Result")
 OnBytes = Callable[[int], None]
 
 _POLL_SECONDS = 0.1
+_CREDIT_SECONDS = 0.25
+"""Time that was spent on other things, at most, for which bytes may be read without a wait."""
 _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -61,7 +63,8 @@ class Pace:
     @classmethod
     def starting_now(cls, bytes_per_second: float | None, seconds: float | None) -> "Pace":
         """Return the pace for a run of so many seconds from now on."""
-        return cls(bytes_per_second, None if seconds is None else time.monotonic() + seconds)
+        now = time.monotonic()
+        return cls(bytes_per_second, None if seconds is None else now + seconds, _free_at=now)
 
     @property
     def is_over(self) -> bool:
@@ -74,7 +77,9 @@ class Pace:
         now = time.monotonic()
         if self.bytes_per_second:
             with self._lock:
-                self._free_at = max(self._free_at, now) + count / self.bytes_per_second
+                # The bytes took a while to read, which counts as well.
+                free = max(self._free_at, now - _CREDIT_SECONDS)
+                self._free_at = free + count / self.bytes_per_second
                 last = self._free_at
             if self.deadline is not None:
                 last = min(last, self.deadline)

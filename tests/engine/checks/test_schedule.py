@@ -120,12 +120,29 @@ class Clock(threading.Event):
 def test_a_rate_is_kept(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(workers, "time", clock)
-    pace = Pace(1_000_000, _over=clock)
+    pace = Pace.starting_now(1_000_000, None)
+    pace._over = clock
 
     for _ in range(10):
         pace.spend(20_000)
 
     assert clock.now - 1000 == pytest.approx(0.2)
+
+
+def test_time_that_reading_takes_counts_for_the_rate(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(workers, "time", clock)
+    pace = Pace.starting_now(1_000_000, None)
+    pace._over = clock
+
+    for _ in range(10):
+        clock.now += 0.015
+        pace.spend(20_000)
+    assert clock.now - 1000 == pytest.approx(0.2)
+
+    clock.now += 100  # of a long pause, only a little
+    pace.spend(1_000_000)
+    assert clock.now - 1000 == pytest.approx(100.2 + 0.75)
 
 
 def test_time_that_is_over_ends_the_waiting_for_a_rate():

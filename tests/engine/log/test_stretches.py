@@ -82,15 +82,15 @@ def test_nothing_is_read_ahead_of_the_chunk(log: Path, monkeypatch: pytest.Monke
     ("rate", "threads", "stretch"),
     [
         (None, 4, None),
-        (4 * MIB, 1, 2 * MIB),
-        (4 * MIB, 4, MIB // 2),
-        (1, 1, MIB // 2),
-        (1, 4, MIB // 8),
-        (64 * MIB, 1, None),
-        (64 * MIB, 2, 16 * MIB),
+        (4 * MIB, 1, MIB // 2),
+        (4 * MIB, 4, MIB // 8),
+        (1, 1, MIB // 8),
+        (1, 4, MIB // 32),
+        (256 * MIB, 1, None),
+        (256 * MIB, 2, 16 * MIB),
     ],
 )
-def test_threads_share_half_a_second(rate: float | None, threads: int, stretch: int | None) -> None:
+def test_threads_share_what_is_ahead(rate: float | None, threads: int, stretch: int | None) -> None:
     assert stretch_at(rate, threads) == stretch
 
 
@@ -98,7 +98,7 @@ def test_a_rate_asks_the_pace_often(log: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(LogFile, "stretch", None)
     asked: list[int] = []
     monkeypatch.setattr(Pace, "spend", lambda self, count: asked.append(count))
-    for rate, most in (("1M", MIB // 2), (None, log.stat().st_size)):
+    for rate, most in (("1M", MIB // 8), (None, log.stat().st_size)):
         asked.clear()
         options = ["--max-rate", rate] if rate else []
         result = CliRunner().invoke(app, ["verify", "-j", "1", *options, str(log.parent)])
