@@ -404,7 +404,7 @@ def _at(table: BatchTable, code: str, message: str, first: int, last: int) -> Fi
         f"batch at offset {table.base_offset[first]}: {message}{more}",
         position=int(table.position[first]),
         length=int(table.end_position[last] - table.position[first]),
-        first_offset=int(table.base_offset[first]),
+        first_offset=int(table[first : first + 1].first_offset[0]),
         last_offset=int(table.last_offset[last]),
     )
 

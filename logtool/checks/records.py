@@ -155,6 +155,6 @@ def _finding(code: str, chunk: Chunk, row: int, text: str) -> Finding:
         f"batch at offset {table.base_offset[row]}: {text}",
         position=int(table.position[row]),
         length=int(table.size[row]),
-        first_offset=int(table.base_offset[row]),
+        first_offset=int(table[row : row + 1].first_offset[0]),
         last_offset=int(table.last_offset[row]),
     )

@@ -137,7 +137,7 @@ class TimestampRules:
             timestamp=int(table.max_timestamp[first]),
             position=int(table.position[first]),
             length=int(table.size[first]),
-            first_offset=int(table.base_offset[first]),
+            first_offset=int(table[first : first + 1].first_offset[0]),
             last_offset=int(table.last_offset[first]),
             producer_id=int(table.producer_id[first]),
         ))  # fmt: skip

@@ -325,7 +325,7 @@ class StoredRange:
     def add(self, rows: CopyBatches) -> None:
         """Add the batches that come next."""
         follow = np.concatenate(([self.last], rows.last_offset[:-1])) + 1
-        self.gapless &= bool((rows.base_offset == follow).all())
+        self.gapless &= bool((rows.first_offset == follow).all())
         self.last = int(rows.last_offset[-1])
 
     def covers(self, first: int, last: int) -> bool:
@@ -351,7 +351,8 @@ class Fillings:
         found = list(enumerate(self._reading.damages))
         if len(found) == len(self._passed):
             return
-        begin = min((int(table.base_offset[0]) for table in tables if len(table)), default=None)
+        firsts = (int(table[:1].first_offset[0]) for table in tables if len(table))
+        begin = min(firsts, default=None)
         for at, damage in found:
             if at in self._passed or begin is None:
                 continue
@@ -366,10 +367,13 @@ class Fillings:
         stop = len(table)
         if damage.last_offset is not None:
             stop = int(np.searchsorted(table.base_offset, damage.last_offset, side="right"))
+            # A wrapper of magic 0 or 1 begins before its base offset.
+            if (table[stop : stop + 1].first_offset <= damage.last_offset).any():
+                stop += 1
         rows = table[first:stop]
         if not len(rows):
             return
-        begin = int(rows.base_offset[0])
+        begin = int(rows[:1].first_offset[0])
         stored = self._stored.setdefault((at, number), StoredRange(begin, begin - 1, rows.batch(0)))
         stored.add(rows)
 

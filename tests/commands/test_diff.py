@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from damage import damage_file, flip
-from verification import logs
+from verification import batches, logs
 
 from logtool.formats import offset_checkpoint
 
@@ -397,3 +397,16 @@ def test_log_dirs_that_are_no_copies_lack_nothing_of_each_other(run, copy_of, na
     assert (result.of_type("partition") != [], absent(result)) == (True, [])
     labels = {one for each in result.of_type("partition") for one in each["copies"]}
     assert "1" in labels
+
+
+def test_a_damaged_wrapper_is_whole_in_another_copy(run, scenario, copy_of):
+    home, other = copy_of("2.8.2/magic-1"), scenario("2.8.2/magic-1")
+    name = "old-gzip-0"
+    (log,) = logs(home / name)
+    table = batches(log)
+    damage_file(log, flip, int(table.position[1]) + 30)
+    result = run("diff", "-f", "ndjson", home / name, other / name)
+    (found,) = result.of_type("damage")
+    assert found["filled_by"] == [str(other / name)]
+    offsets = found["first_offset"], found["last_offset"]
+    assert offsets == (int(table.last_offset[0]) + 1, int(table.last_offset[1]))
