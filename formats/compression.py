@@ -156,7 +156,7 @@ def _gzip(data: memoryview, limit: int, room: memoryview) -> memoryview:
 
 
 def _gzip_front(data: memoryview, limit: int) -> tuple[bytes, bool]:
-    """Return the bytes that come out of the first member, and whether its last block does."""
+    """Return the bytes of the first member before damage, and whether these are all of them."""
     out = bytearray()
     if data[: len(_GZIP_PLAIN)] == _GZIP_PLAIN:
         member = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
@@ -170,7 +170,7 @@ def _gzip_front(data: memoryview, limit: int) -> tuple[bytes, bool]:
 
 
 def _snappy_front(data: memoryview, limit: int) -> tuple[bytes, bool]:
-    """Return the bytes of the chunks of a xerial stream up to the first that is damaged."""
+    """Return the bytes of a xerial stream up to the first damaged chunk."""
     out = bytearray()
     position = _XERIAL_HEADER.size
     if data[:8] != XERIAL_MAGIC:
@@ -188,7 +188,7 @@ def _snappy_front(data: memoryview, limit: int) -> tuple[bytes, bool]:
 
 
 def _lz4_front(data: memoryview, limit: int) -> tuple[bytes, bool]:
-    """Return the bytes of the blocks of a frame up to the first that is damaged."""
+    """Return the bytes of a frame up to the first damaged block."""
     out, room = bytearray(), bytearray(_LZ4_BLOCK_SIZE)
     position = len(_LZ4_HEADER)
     if data[:position] != _LZ4_HEADER:

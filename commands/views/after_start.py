@@ -104,7 +104,7 @@ def keeps(name: str, base_offset: int, until: str | None) -> str:
 
 
 def gives_up(named: str, *, cleaner_off: bool) -> str:
-    """Return what the log cleaner does with the partitions `named`, as it is or switched on."""
+    """Return the sentence about damaged partitions that the log cleaner does not clean."""
     line = f"the log cleaner gives up {named} because of the damage"
     if not cleaner_off:
         return line
