@@ -117,7 +117,8 @@ def diff(
     backup; so are two of the same node, cluster and partitions. A partition that only one of them
     has is then named with its path. If the metadata log or a checkpoint of the other one names the
     partition, it is missing there, and the exit status is 1. If that metadata log does not, it was
-    created, deleted or moved in between. Between different brokers both are normal.
+    created, deleted or moved in between. A topic that was created again in between, by the metadata
+    log of each, is no fault either. Between different brokers a partition on one only is normal.
 
     Digests:
 

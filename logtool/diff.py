@@ -68,6 +68,7 @@ class Diff:
         """Copies in digests, which contain no indexes to compare."""
         if save:
             digest.check_place(save)
+        self._log_dirs = LogDirCopies([])
         self._by_path: frozenset[str] = frozenset()
         """Paths of the copies in log dirs that have the same node, because one is a copy."""
         self._images: list[MetadataImage] = []
@@ -121,13 +122,14 @@ class Diff:
         A node id from the command line names a copy, even if another one has the same files.
         """
         nodes = {source.path: source.node for source in self._sources}
-        found = LogDirCopies([one for one in map(dir_copies.identity_of, nodes) if one])
-        named = {path for path in found.paths if nodes[path] is None}
+        log_dirs = [one for one in map(dir_copies.identity_of, nodes) if one]
+        self._log_dirs = LogDirCopies(log_dirs)
+        named = {path for path in self._log_dirs.paths if nodes[path] is None}
         self._by_path = frozenset(str(one.path) for one in copies if one.path.parent in named)
         there: dict[Path, dict[TopicPartition, Path]] = {}
         for one in copies:
             there.setdefault(one.path.parent, {})[one.key] = one.path
-        yield from found.absent(there)
+        yield from self._log_dirs.absent(there)
 
     def _all(
         self, groups: Sequence[Sequence[ListedCopy]], writer: digest.DigestWriter | None
@@ -150,7 +152,12 @@ class Diff:
                 if verdict:
                     standing = _standing(verdict.copies[0], self._images)
                     later = frozenset(self._may_begin_later(group))
-                    verdict = replace(verdict, standing=standing, may_begin_later=later)
+                    verdict = replace(
+                        verdict,
+                        standing=standing,
+                        may_begin_later=later,
+                        is_new_topic=self._log_dirs.has_new_topic(verdict.copies),
+                    )
                     if not self._save and verdict.wounds:
                         verdict = self._with_bytes(verdict, group)
                     if not self._save and verdict.diverges_at is not None:
@@ -185,6 +192,8 @@ class Diff:
         )
         if foreign or any(map(_is_in_one_epoch, verdict.pairs)):
             command = "verify --wrong-topic"
+        elif self._by_path.intersection(copy.path for copy in verdict.copies):
+            return verdict
         return replace(
             verdict, foreign=foreign, next_command=f"logtool {command} {' '.join(words)}"
         )

@@ -136,7 +136,7 @@ class DiffPrinter(Printer[Compared]):
         self._found[status] = self._found.get(status, 0) + 1
         unequal = self._identical and not item.identical
         self._unequal += unequal
-        is_bad = status.is_grave or unequal or bool(item.stuck or item.without_beginning)
+        is_bad = item.is_grave or unequal or bool(item.stuck or item.without_beginning)
         self._is_bad |= is_bad
         summary.to_do |= is_bad
         if self._brief and status in (Status.SAME, Status.ALONE) and not unequal:
@@ -241,10 +241,14 @@ def _absent(obj: Object, settings: OutputSettings) -> str:
 def _partition(obj: Object, settings: OutputSettings) -> str:
     status = Status(obj["status"])
     style = "error" if status.is_grave else _STYLES.get(status, "good")
+    if obj["new_topic"]:
+        style = "info"
     words = terminal.paint_stdout(_WORDS[status], style, settings.color)
     line = f"{text.escape(obj['topic'])}-{obj['partition']}: {words}"
     if status is Status.SAME and not obj["identical"]:
         line += f", except for {text.escape('; '.join(obj['unequal']))}"
+    if obj["new_topic"]:
+        line += ", which was created again between these copies of the log dir"
     if obj["diverges_at"] is not None:
         line += f" at offset {obj['diverges_at']}"
     if obj["same_damage"]:

@@ -26,6 +26,9 @@ PARTITION: Final = Table("partition", "partition", (
            ways=JSON),
     Column("unequal", Kind.STRINGS, "log starts, log ends, leader epochs and bytes without a sound "
            "batch, if they differ, with the value of each copy", ways=JSON),
+    Column("new_topic", Kind.BOOL, "whether the copies are of one log dir, and the topic was "
+           "deleted and created again in between, by the metadata log of each: this is normal",
+           value="is_new_topic", ways=JSON),
     Column("same_damage", Kind.BOOL, "whether all copies have damage, with the same bytes at the "
            "same places; an unfinished append counts", ways=JSON),
     Column("diverges_at", Kind.INT64, "first offset at which two copies diverge", "offset",
@@ -49,7 +52,8 @@ PARTITION: Final = Table("partition", "partition", (
     Column("foreign", Kind.STRINGS, "segments of copies that diverge whose batches are those of "
            "another partition, and the directory of that partition", ways=JSON),
     Column("next", Kind.STRING, "command line that says more about copies that diverge",
-           null="no two copies diverge, or a copy is a digest or remote", value="next_command",
+           null="no two copies diverge, they are copies of one log dir, or a copy is a digest or "
+           "remote", value="next_command",
            ways=JSON),
     Column("fixes", Kind.STRINGS, "command lines that repair damaged or incomplete copies from "
            "other copies that are local directories"),

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
+from logtool.copies.copy import Copy
 from logtool.disk import shell
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
@@ -56,22 +57,33 @@ class LogDirCopies:
             for pair in combinations(log_dirs, 2)
             if pair[0].path != pair[1].path and dir_copies.are_copies(*pair)
         ]
+        self._known = {one.path: _Expected(one) for pair in self._pairs for one in pair}
 
     @property
     def paths(self) -> frozenset[Path]:
         """Return the log dirs that are copies of another one: their node id does not name them."""
-        return frozenset(one.path for pair in self._pairs for one in pair)
+        return frozenset(self._known)
+
+    def has_new_topic(self, copies: Sequence[Copy]) -> bool:
+        """Return whether a topic was deleted and created again between copies of one log dir.
+
+        Then each copy of the partition has the topic id of its own metadata log.
+        """
+        homes = [self._known.get(Path(copy.path).parent) for copy in copies]
+        return len({copy.topic_id for copy in copies}) > 1 and all(
+            home is not None and home.has_topic(copy.topic, copy.topic_id)
+            for home, copy in zip(homes, copies, strict=True)
+        )
 
     def absent(self, there: Mapping[Path, Mapping[TopicPartition, Path]]) -> Iterator[AbsentCopy]:
         """Yield each partition that only one of two copies of a log dir has, in order.
 
         `there` has the directories of the partitions that are looked at, by log dir.
         """
-        known = {one.path: _Expected(one) for pair in self._pairs for one in pair}
         found: list[AbsentCopy] = []
         for pair in self._pairs:
             for has, lacks in (pair, pair[::-1]):
-                mine, judged = there.get(has.path, {}), known[lacks.path]
+                mine, judged = there.get(has.path, {}), self._known[lacks.path]
                 found += [judged.absent(key, mine[key]) for key in mine.keys() - judged.held]
         yield from sorted(found, key=lambda one: (one.topic, one.partition, one.path, one.log_dir))
 
@@ -130,6 +142,13 @@ class _Expected:
         if state is AbsentState.MISSING and self._is_same_topic(key, path):
             command = f"cp -a {shell.path(path)} {shell.path(self._log_dir.path)}/"
         return AbsentCopy(*key, path, self._log_dir.path, state, command)
+
+    def has_topic(self, name: str, topic_id: str | None) -> bool:
+        """Return whether its metadata log, if it is undamaged, has a topic with this id."""
+        image = self._node.image
+        if image is None or image.damage or topic_id is None:
+            return False
+        return image.topics.get(name) == topic_id
 
     def _is_same_topic(self, key: TopicPartition, path: Path) -> bool:
         image, own_id = self._node.image, topic_id_of(path)

@@ -101,8 +101,18 @@ class CopiesVerdict:
     """Segments of copies that diverge whose batches are those of another partition, in words."""
     next_command: str | None = None
     """Command that says more about copies that diverge; None if none do, or for digests."""
+    is_new_topic: bool = False
+    """True if the copies are of one log dir, and the topic was created again in between."""
     same_damage: bool = False
     """True if all copies have the same bytes without a sound batch, at the same places."""
+
+    @property
+    def is_grave(self) -> bool:
+        """Return whether data is at stake."""
+        if not self.is_new_topic:
+            return self.status.is_grave
+        others = (pair.status for pair in self.pairs if pair.status is not Status.OTHER_TOPIC)
+        return bool(self.damaged) or any(status.is_grave for status in others)
 
     @property
     def diverges_at(self) -> int | None:

@@ -5,9 +5,12 @@ import shutil
 
 import pytest
 from damage import damage_file, flip
+from metadata_logs import data
+from metadata_records import remove_topic, topic
 from verification import batches, logs
 
 from logtool.formats import offset_checkpoint
+from logtool.metadata import image
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
@@ -410,3 +413,24 @@ def test_a_damaged_wrapper_is_whole_in_another_copy(run, scenario, copy_of):
     assert found["filled_by"] == [str(other / name)]
     offsets = found["first_offset"], found["last_offset"]
     assert offsets == (int(table.last_offset[0]) + 1, int(table.last_offset[1]))
+
+
+@pytest.mark.parametrize(("is_known", "status"), [(True, 0), (False, 1)])
+def test_a_topic_that_was_created_again_between_two_copies_is_no_fault(
+    run, log_dir, backup, is_known, status
+):
+    known, other = image.read(backup), "bG9ndG9vbC10b3BpYy0tMg"
+    old = known.topics["codec-none"]
+    metadata = backup / "codec-none-0" / "partition.metadata"
+    metadata.write_text(metadata.read_text().replace(old, other))
+    if is_known:
+        records = remove_topic(old), topic("codec-none", other)
+        log = logs(backup / image.DIRECTORY)[-1]
+        damage_file(log, lambda found: found + data(known.offset, *records, epoch=9))
+    words = ("--topic", "codec-none", "--partition", "0", "-f", "ndjson")
+    result = run("diff", log_dir, backup, *words)
+    (verdict,) = result.of_type("partition")
+    assert (verdict["status"], verdict["new_topic"]) == ("other-topic", is_known)
+    assert result.status == status
+    damage_file(logs(backup / "codec-none-0")[0], flip, 14000)
+    assert run("diff", log_dir, backup, *words).status == 1
