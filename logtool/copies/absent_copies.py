@@ -80,12 +80,15 @@ class LogDirCopies:
 
         `there` has the directories of the partitions that are looked at, by log dir.
         """
-        found: list[AbsentCopy] = []
+        found: dict[tuple[TopicPartition, Path], AbsentCopy] = {}
         for pair in self._pairs:
             for has, lacks in (pair, pair[::-1]):
                 mine, judged = there.get(has.path, {}), self._known[lacks.path]
-                found += [judged.absent(key, mine[key]) for key in mine.keys() - judged.held]
-        yield from sorted(found, key=lambda one: (one.topic, one.partition, one.path, one.log_dir))
+                for key in mine.keys() - judged.partitions:
+                    one = judged.absent(key, mine[key])
+                    if found.setdefault((key, lacks.path), one).next is None:
+                        found[key, lacks.path] = one
+        yield from (found[place] for place in sorted(found))
 
 
 def missing(lacking: Sequence[Path], others: Sequence[Path]) -> dict[TopicPartition, AbsentCopy]:
@@ -115,7 +118,7 @@ class _Expected:
 
     def __init__(self, log_dir: LogDirIdentity) -> None:
         self._log_dir = log_dir
-        self.held = {
+        self.partitions = {
             (directory.topic, directory.partition)
             for _, directory in log_dir.root.partitions
             if directory.kind in OF_TODAY
