@@ -32,24 +32,6 @@ def proof_of_end(listed: Partition, home: LogDir, end: int) -> str | None:
     return found.message if found else None
 
 
-def missing_file(copies: Sequence[Partition], end: int) -> str | None:
-    """Return the name of a file that is left of a lost segment at the log end; None without one.
-
-    A broker makes a producer snapshot when it begins a segment. A snapshot of a clean stop lies at
-    the log end too, but the indexes of the segment before it then have room again after a start.
-    """
-    for listed in copies:
-        for file in listed.orphans:
-            if (file.name.offset or 0) >= end:
-                return file.path.name
-        for file in listed.snapshots:
-            is_at_end = file.name.offset == end
-            bases = {one.base_offset for one in listed.segments}
-            if is_at_end and end not in bases and lost_end.has_closed_end(listed.path):
-                return file.path.name
-    return None
-
-
 def put_aside(copies: Sequence[Partition], nodes: Sequence[Node]) -> str | None:
     """Return why brokers put every copy of a partition aside when they start; None if they do not.
 
@@ -110,6 +92,7 @@ class LostEnds:
         proofs = (proof for one, home in known if (proof := proof_of_end(one, home, end)))
         if found:
             lost = max(found, key=lambda one: one.stop)
-            yield findings.lost_end(topic, lost, missing_file(copies, end))
+            left = (lost_end.left_of_segment(one.path, end) for one, _ in known)
+            yield findings.lost_end(topic, lost, next(filter(None, left), None))
         elif proof := next(proofs, None):
             yield findings.absent_end(topic, end, proof)

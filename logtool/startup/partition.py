@@ -20,7 +20,7 @@ from logtool.log.file import File
 from logtool.log.producer_state import Producer
 from logtool.node import host_limits
 from logtool.node.identity import topic_id_of
-from logtool.node.lost_end import lost_offsets
+from logtool.node.lost_end import left_of_segment, lost_offsets
 from logtool.node.options import StartOptions
 from logtool.startup import filled, hidden_end, tiering
 from logtool.startup.disks import Cold, StretchTimes
@@ -346,6 +346,8 @@ def _lacking(
             if tiering.leads(request)
             else "look for them in the other replicas before this one becomes leader"
         )
+        if left := left_of_segment(request.path, end):
+            text += f"; a segment file is gone: {left} is left of the segment"
         yield Action(action="lacks", path=request.path, reason=text)
     else:
         yield from _proven_lost(listed, end, request, is_cut=bool(losses))

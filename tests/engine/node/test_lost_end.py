@@ -84,3 +84,26 @@ def test_a_row_may_be_of_an_older_topic_of_that_name(original: Path) -> None:
 def test_the_number_of_lost_offsets_is_reported(original: Path) -> None:
     finding = verify(original, level=Level.QUICK).one(GONE)
     assert {400, 360, 40} <= set(numbers_in(finding.message))
+
+
+@pytest.mark.parametrize(
+    ("index", "names", "end", "left"),
+    [
+        (b"", [f"{5:020d}.snapshot"], 5, f"{5:020d}.snapshot"),
+        (b"", [f"{5:020d}.snapshot"], 4, None),  # One of an earlier stop: the log was cut below.
+        (bytes(16), [f"{5:020d}.snapshot"], 5, None),  # The segment before was written to.
+        (b"", [f"{5:020d}.snapshot", f"{5:020d}.log"], 5, None),
+        (bytes(16), [f"{5:020d}.index"], 5, f"{5:020d}.index"),
+        (b"", [], 5, None),
+    ],
+)
+def test_a_file_is_left_of_a_segment_that_is_gone(
+    tmp_path: Path, index: bytes, names: list[str], end: int, left: str | None
+) -> None:
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    (partition / f"{0:020d}.log").write_bytes(b"")
+    (partition / f"{0:020d}.index").write_bytes(index)
+    for name in names:
+        (partition / name).write_bytes(b"")
+    assert lost_end.left_of_segment(partition, end) == left
