@@ -4,6 +4,7 @@ import difflib
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from logtool.commands import output
@@ -86,6 +87,9 @@ def _find(name: str) -> Table:
         return _KNOWN[name]
     near = difflib.get_close_matches(name, _KNOWN, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"expected {', '.join(_KNOWN)}"
+    files = {file.stem: file for file in Path(documents.__file__).parent.glob("*.json")}
+    if name in files:
+        hint = f"the JSON Schema of the objects in the output of that command is {files[name]}"
     raise UsageError(f"there is no table {text.quote(name)}: {hint}")
 
 

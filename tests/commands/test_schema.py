@@ -1,6 +1,8 @@
 """`logtool schema`: what it prints of a table is what the commands print of its rows."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -65,3 +67,10 @@ def test_a_table_that_does_not_exist_is_refused_with_the_nearest(run):
 def test_a_schema_is_of_one_table(run, form):
     assert run("schema", "--format", form).status == 2
     assert run("schema", "batches", "--json", "--format", form).status == 2
+
+
+def test_the_name_of_a_command_leads_to_the_schema_of_its_output(run):
+    found = run("schema", "groups")
+    (path,) = re.findall(r"/\S+\.json", found.stderr)
+    assert (found.status, json.loads(Path(path).read_text())["$id"]) == (2, "urn:logtool:groups:1")
+    assert ".json" not in run("schema", "gapz").stderr
