@@ -119,6 +119,10 @@ def compare_shares(expected: list[dict[str, str]], items: list[Object]) -> None:
         )
         for one in of_type(items, "share-offset")
     }  # fmt: skip
+    counted = [one for one in of_type(items, "share-offset") if one["delivered"] is not None]
+    assert [one["acknowledged"] + one["archived"] for one in counted] == [
+        one["delivered"] for one in counted
+    ]
     names = ("GROUP", "TOPIC", "PARTITION")
     wanted = {
         tuple(row[name] for name in names): (row["START-OFFSET"], row["LAG"]) for row in expected

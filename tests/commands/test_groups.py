@@ -113,10 +113,13 @@ def test_a_share_group_has_state_and_start_offsets(run, scenario):
     found = run("groups", "-f", "ndjson", scenario("4.3.1/java-clients"))
     (group,) = found.of_type("group")
     assert (group["group_type"], group["state"], group["offsets"]) == ("share", "Empty", 0)
-    names = ("topic", "partition", "start_offset", "delivered", "log_end_offset", "lag", "place")
+    names = (
+        "topic", "partition", "start_offset", "delivered", "acknowledged", "next_offset",
+        "log_end_offset", "lag", "place",
+    )  # fmt: skip
     assert [tuple(one[name] for name in names) for one in found.of_type("share-offset")] == [
-        ("shared.input", 0, 180, 20, 200, 0, "in"),
-        ("shared.input", 1, None, None, 0, None, "unknown"),
+        ("shared.input", 0, 180, 20, 20, 200, 200, 0, "in"),
+        ("shared.input", 1, None, None, 0, None, 0, None, "unknown"),
     ]
 
 
