@@ -124,6 +124,17 @@ def hash_code(text: str) -> int:
     return value - 2**32 if value > INT_MAX else value
 
 
+def partition_of(key: str, count: int) -> int:
+    """Return the partition that the coordinator of a key reads; its topic has `count` partitions.
+
+    The key is the name of a group, or ``group:topic id:partition`` for the share coordinator
+    (``SharePartitionKey``). The hash whose absolute value is too large for 32 bits counts as 0
+    (``Utils.abs``).
+    """
+    value = hash_code(key)
+    return 0 if value == -(2**31) else abs(value) % count
+
+
 def parse_json_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object `text` begins with, or None; what follows it is ignored."""
     try:

@@ -96,6 +96,9 @@ GROUP: Final = Table("group", "group", (
     _doubt("records of the group"),
     Column("aborted", Kind.STRINGS, "offsets in newer commits of aborted transactions, which do "
            "not count and differ from those that do, as TOPIC-NUMBER=OFFSET"),
+    Column("lacking", Kind.STRINGS, "partitions of a share group that its coordinator has "
+           "initialized, but whose start offset is not in the partition of __share_group_state "
+           "that should store it, as TOPIC-NUMBER"),
     count("records", "records of the group in __consumer_offsets", "sizes.records"),
     size("bytes", "size of the records of the group before compression", "sizes.bytes"),
     count("superseded_records", "records of the group that have a newer record with the same key",

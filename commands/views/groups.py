@@ -209,6 +209,9 @@ def _heading(obj: Object) -> str:
     parts.append(f"in __consumer_offsets-{obj['offsets_partition']}")
     parts += ["which has lost records"] if obj["in_doubt"] else []
     lines = [f"{text.escape(obj['group'])}: {text.escape(', '.join(parts))}"]
+    if obj["lacking"]:
+        named = text.some(obj["lacking"], _MOST)
+        lines.append(f"  __share_group_state has no start offset of {named} any more")
     if obj["aborted"]:
         named = ", ".join(obj["aborted"][:_MOST])
         more = len(obj["aborted"]) - _MOST

@@ -32,6 +32,7 @@ _TYPES = {
 _EPOCH_RECORDS = (3, 11, 17)
 _MEMBER_RECORDS = (5, 10, 19)
 _TARGET_RECORDS = (6, 12, 20)
+_SHARE_PARTITIONS = 15
 _TARGET_PARTS = (7, 13, 21)
 _CURRENT_RECORDS = (8, 14, 22)
 _TOPOLOGY, _REGULAR_EXPRESSION, _CLASSIC = 23, 16, 2
@@ -83,6 +84,8 @@ class Membership:
     """Members with a part in the target assignment."""
     resolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Topics by regular expression."""
+    shares: frozenset[Partition] = frozenset()
+    """Partitions of a share group for which its coordinator had a start offset stored."""
     owners: dict[Partition, list[tuple[int, str | None]]] = field(default_factory=dict)
     """The last owners of a partition, each with the record offset since which; None: no owner."""
 
@@ -175,6 +178,8 @@ class Memberships:
             group.targets.discard(key["memberId"])
         elif kind in _TARGET_RECORDS:
             group.assignment_epoch = NONE
+        elif kind == _SHARE_PARTITIONS:
+            group.shares = frozenset()
         elif kind == _TOPOLOGY:
             group.topology_epoch, group.source_topics = None, frozenset()
         elif kind == _REGULAR_EXPRESSION:
@@ -219,6 +224,12 @@ def _replay(group: Membership, kind: int, key: Value, value: Value, offset: int)
         _own(group, member, frozenset(_partitions(value)), offset)
     elif kind in _TARGET_PARTS:
         group.targets.add(key["memberId"])
+    elif kind == _SHARE_PARTITIONS:
+        group.shares = frozenset(
+            (one["topicId"], number)
+            for one in value["initializedTopics"]
+            for number in one["partitions"]
+        )
     elif kind == _TOPOLOGY:
         group.topology_epoch = value["epoch"]
         group.source_topics = frozenset(

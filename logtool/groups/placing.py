@@ -13,7 +13,7 @@ from pathlib import Path
 
 from logtool.disk import shell
 from logtool.findings import Finding
-from logtool.formats import java_text
+from logtool.formats.java_text import partition_of
 from logtool.formats.names import CONSUMER_OFFSETS
 from logtool.groups import findings
 from logtool.groups.state import DEAD, GroupState
@@ -23,14 +23,6 @@ from logtool.log.keys import NONE
 
 _MOST_NAMED = 5
 """Largest number of offsets that a message names."""
-_LEAST = -(2**31)
-"""The hash whose absolute value is too large for 32 bits: ``Utils.abs`` makes it 0."""
-
-
-def partition_of(group: str, count: int) -> int:
-    """Return the partition of the topic that stores a group; the topic has `count` partitions."""
-    value = java_text.hash_code(group)
-    return 0 if value == _LEAST else abs(value) % count
 
 
 @dataclass(frozen=True, slots=True)

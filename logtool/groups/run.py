@@ -292,7 +292,9 @@ class Groups:
         if state.type == SHARE:
             yield from self._read_shares()
             shares = self._shares.of_group(state.name, ends, self._takes)
-            state = replace(state, shares=shares)
+            initialized = state.membership.shares if state.membership else ()
+            lacking = self._shares.lacking(state.name, initialized, ends, self._takes)
+            state = replace(state, shares=shares, lacking=lacking)
         state = self._doubted(state)
         yield state
         ones: list[ShareOffset | CommittedOffset] = [*state.shares, *state.offsets]

@@ -8,7 +8,7 @@ follow the start offset. Source: ``ShareCoordinatorShard`` (its handling of snap
 4.3).
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from logtool.disk import shell
 from logtool.errors import FormatError
 from logtool.findings import Finding
+from logtool.formats.java_text import partition_of
 from logtool.formats.messages import internal_topics
 from logtool.formats.names import SHARE_GROUP_STATE
 from logtool.groups import deliveries, findings
@@ -167,6 +168,8 @@ class Shares:
         self._at_ms = at_ms
         self._keeps_settled = keeps_settled
         self._number = 0
+        self._numbers: set[int] = set()
+        """The partitions of the topic that were read."""
 
     def read(
         self, listed: Partition, on_bytes: Callable[[int], None]
@@ -177,6 +180,7 @@ class Shares:
         cannot be read.
         """
         is_over, self._number = False, listed.number or 0
+        self._numbers.add(self._number)
         for segment in listed.segments:
             for chunk in segment.batches():
                 if is_over:
@@ -276,3 +280,27 @@ class Shares:
                 extent = ends.extent(topic, number) if topic else None
                 found.append(ShareOffset(group, topic, topic_id, number, state, extent))
         return sorted(found, key=lambda one: (one.topic or "", one.topic_id, one.partition))
+
+    def lacking(
+        self,
+        group: str,
+        initialized: Iterable[tuple[str, int]],
+        ends: Ends,
+        takes: Callable[[str, int], bool],
+    ) -> list[str]:
+        """Return the selected partitions of a group whose start offset should have been read.
+
+        `initialized` are the topic ids and numbers for which the group coordinator had a start
+        offset stored. Nothing is known of a past moment, nor without the number of partitions.
+        """
+        count = ends.partition_count(SHARE_GROUP_STATE, self._numbers)
+        if count is None or self._at_ms is not None:
+            return []
+        names = ends.topic_names
+        return sorted(
+            f"{names.get(topic_id, topic_id)}-{number}"
+            for topic_id, number in initialized
+            if (group, topic_id, number) not in self._states
+            and takes(names.get(topic_id, topic_id), number)
+            and partition_of(f"{group}:{topic_id}:{number}", count) in self._numbers
+        )

@@ -112,6 +112,8 @@ class GroupState:
     """Names of the topics in the metadata log, by topic id."""
     shares: Sequence[ShareOffset] = ()
     """Start offsets of a share group."""
+    lacking: Sequence[str] = ()
+    """Partitions of a share group whose start offset is not where its coordinator stored it."""
     removed: Sequence[RemovedOffset] = ()
     """The last offsets of partitions without a committed offset, while the log still has them.
 

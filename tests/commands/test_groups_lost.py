@@ -7,7 +7,10 @@ import pytest
 from group_records import FIRST_MS, OffsetsLog, data_log
 from metadata_records import log_dir_of, partition, topic
 
+from logtool.formats.java_text import partition_of
+
 ORDERS, OFFSETS = "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAw"
+STATES = "AAAAAAAAAAAAAAAAAAAABA"
 SET, UPDATE = 0, 1
 AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
 
@@ -202,3 +205,27 @@ def test_doctor_and_plan_lead_to_groups_if_groups_may_be_lost(run, home, topic_n
         (summary,) = run("plan", "-f", "ndjson", home).of_type("summary")
         assert (command in summary["next"]) == is_named
         assert (command in run("plan", home).stderr) == is_named
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_start_offset_that_is_not_stored_any_more_is_named(run, tmp_path, is_stored, count):
+    ids = (STATES, count), (ORDERS, 1)
+    parts = [partition(one, number, [1]) for one, most in ids for number in range(most)]
+    log_dir_of(tmp_path, [topic("__share_group_state", STATES), topic("orders", ORDERS), *parts])
+    log = OffsetsLog()
+    log.add(11, {"groupId": "g"}, {"epoch": 1, "metadataHash": 0})
+    orders = {"topicId": ORDERS, "topicName": "orders", "partitions": [0]}
+    initialized = {"initializingTopics": [], "initializedTopics": [orders], "deletingTopics": []}
+    log.add(15, {"groupId": "g"}, initialized)
+    log.write(tmp_path)
+    home = partition_of(f"g:{ORDERS}:0", count)
+    states(tmp_path, *([(SET, 40, 0)] if is_stored else []), number=home)
+    (group,) = run("groups", "-f", "ndjson", tmp_path).of_type("group")
+    assert group["lacking"] == ([] if is_stored else ["orders-0"])
+    assert ("orders-0" in run("groups", tmp_path).stdout) == (not is_stored)
+    if count == 2 and not is_stored:  # Another log dir may have the partition.
+        there = tmp_path / f"__share_group_state-{home}"
+        there.rename(tmp_path / f"__share_group_state-{1 - home}")
+        (group,) = run("groups", "-f", "ndjson", tmp_path).of_type("group")
+        assert group["lacking"] == []

@@ -2,8 +2,7 @@
 
 import pytest
 
-from logtool.formats.java_text import hash_code
-from logtool.groups.placing import partition_of
+from logtool.formats.java_text import hash_code, partition_of
 
 
 @pytest.mark.parametrize(
