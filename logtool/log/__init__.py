@@ -18,6 +18,7 @@ claims          what files say should exist: claims, the facts that end them, un
 partition_claims  the claims of the files of a partition dir
 damage          a range that is not a sound batch, and how it is described
 damaged_bytes   damage with its file and the offsets that may stand there
+lost_data       a damaged batch that held data alone, by its header
 order           the batches of a log whose offsets are not the segment's, or do not rise
 records         reads the records of batches; the only module that decodes them
 record_table    records as columns, and what cannot be read

@@ -6,14 +6,22 @@ from pathlib import Path
 
 import numpy as np
 
+from logtool.formats import wording
 from logtool.formats.record_batch import SEQUENCES, BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
-from logtool.log.producer_state import NONE, ProducerState, significant
+from logtool.log.lost_data import LostData, lost_data
+from logtool.log.producer_state import (
+    NONE,
+    AbortedTransaction,
+    CommittedTransaction,
+    ProducerState,
+    significant,
+)
 from logtool.repair.bad_sectors import SectorTolerantFile
-from logtool.repair.ranges import Kept, Part, Rejected
+from logtool.repair.ranges import Kept, Part, Rejected, RejectReason
 from logtool.repair.reading import take
 
 _NO_IMAGES: Mapping[Path, Path] = {}
@@ -30,11 +38,17 @@ class Torn:
     lost_from: int
     """The first offset that is missing."""
     text: str
+    outcome: str | None = None
+    """``committed`` or ``aborted`` where its marker is there; None where it may be lost."""
+    lost_records: int | None = None
+    """Records of it that are lost, by the headers of their batches; None if not known."""
 
     @property
     def reason(self) -> str:
         """Return a text with the part that may be lost, and the reason."""
         return self.text.format(
+            outcome=self.outcome,
+            lost_records=wording.count(self.lost_records or 0, "record"),
             of=f"producer {self.producer_id}",
             first=self.first_offset,
             lost=f"the log lacks records from offset {self.lost_from} onwards",
@@ -44,6 +58,10 @@ class Torn:
 _OPEN = (
     "the transaction of {of} that began at offset {first} was open where {lost}: some of "
     "its records, or its marker, may be lost"
+)
+_ENDED = (
+    "the transaction of {of} that began at offset {first} is {outcome}: its marker is there, but "
+    "{lost_records} of it are lost: {lost}"
 )
 _HEADLESS = (
     "offset {first} is the first remaining offset of a transaction of {of}, after the "
@@ -71,7 +89,10 @@ def torn(
 class _OpenTransactions:
     images: Mapping[Path, Path]
     flavour: Flavour
-    state: ProducerState = field(default_factory=ProducerState)
+    state: ProducerState = field(default_factory=lambda: ProducerState(committed=[]))
+    lacking: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """By producer and first offset of an open transaction: its first missing offset, and how many
+    of its records are missing. Its marker is not among what is lost."""
     reported: set[tuple[int, int]] = field(default_factory=set)
     lost_from: int | None = None
     """The first offset of the last place where offsets are missing."""
@@ -80,24 +101,47 @@ class _OpenTransactions:
 
     def of(self, parts: Sequence[Part]) -> Iterator[Torn]:
         end = 0
-        for part in parts:
+        for number, part in enumerate(parts):
             if isinstance(part, Kept):
                 yield from self._extent(part)
                 end = part.last.last_offset + 1
             elif part.filled_from is None:
                 self.lost_from = end
                 self.seen.clear()
-                yield from self._open()
+                yield from self._open(self._data(parts[max(number - 1, 0) : number + 2]))
+        for (producer_id, first), (lost_from, _) in self.lacking.items():
+            epoch = self.state.producers[producer_id].epoch
+            yield Torn(producer_id, epoch, first, lost_from, _OPEN)
 
-    def _open(self) -> Iterator[Torn]:
+    def _data(self, around: Sequence[Part]) -> LostData | None:
+        """Return the batch of data that a reject between two kept parts was; None else."""
+        if len(around) < 3:
+            return None
+        before, part, behind = around
+        if not (isinstance(before, Kept) and isinstance(part, Rejected)):
+            return None
+        if not isinstance(behind, Kept) or part.kind is not RejectReason.DAMAGE:
+            return None
+        from logtool.disk.files import LogFile
+
+        with LogFile(self.images.get(part.path, part.path)) as log:
+            place = range(part.position, part.position + part.length)
+            return lost_data(log, place, range(before.last.last_offset + 1, behind.first.start))
+
+    def _open(self, data: LostData | None) -> Iterator[Torn]:
         assert self.lost_from is not None
         for producer_id, producer in self.state.producers.items():
             first = producer.transaction_first_offset
             if first == NONE:
                 continue
             self.seen.add(producer_id)
-            if (producer_id, first) not in self.reported:
+            if data and self.flavour is KAFKA and (producer_id, first) not in self.reported:
+                if data.producer_id == producer_id:
+                    begin, records = self.lacking.get((producer_id, first), (self.lost_from, 0))
+                    self.lacking[producer_id, first] = begin, records + data.records
+            elif (producer_id, first) not in self.reported:
                 self.reported.add((producer_id, first))
+                self.lacking.pop((producer_id, first), None)
                 yield Torn(producer_id, producer.epoch, first, self.lost_from, _OPEN)
 
     def _extent(self, extent: Kept) -> Iterator[Torn]:
@@ -117,7 +161,31 @@ class _OpenTransactions:
                 if len(rows):
                     found = significant(take(chunk.table, rows))
                     yield from self._begun_before(found)
-                    self.state.apply(found)
+                    aborted, _ = self.state.apply(found)
+                    yield from self._ended(aborted)
+
+    def _ended(self, aborted: Sequence[AbortedTransaction]) -> Iterator[Torn]:
+        """Yield the transactions with missing records whose markers were found."""
+        committed = self.state.committed or []
+        every: tuple[tuple[Sequence[AbortedTransaction | CommittedTransaction], str], ...]
+        every = (aborted, "aborted"), (committed, "committed")
+        for ended, outcome in every:
+            for one in ended:
+                key = one.producer_id, one.first_offset
+                if key in self.lacking:
+                    self.reported.add(key)
+                    lost_from, records = self.lacking.pop(key)
+                    epoch = self.state.producers[one.producer_id].epoch
+                    yield Torn(
+                        one.producer_id,
+                        epoch,
+                        one.first_offset,
+                        lost_from,
+                        _ENDED,
+                        outcome,
+                        records,
+                    )
+        committed.clear()
 
     def _begun_before(self, rows: BatchTable) -> Iterator[Torn]:
         """Yield transactions whose first batch behind missing offsets continues lost ones."""

@@ -6,18 +6,11 @@ the sound batches around it.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from logtool.checks.report import SegmentReport
-from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
-from logtool.formats.record_batch import CONTROL, HEADER, HEADER_SIZE, MAGIC
-from logtool.log.damage import Damage
 from logtool.log.dir import Partition, Segment
-
-_MARKER_SIZE = 78
-"""Bytes of a batch with an end-transaction marker."""
+from logtool.log.lost_data import lost_data
 
 
 def lost_at(partition: Partition, reports: Sequence[SegmentReport]) -> tuple[int, ...]:
@@ -53,8 +46,10 @@ def _lost_in(segment: Segment) -> list[int]:
         for chunk in segment.batches(log):
             table = chunk.table
             if len(table):
-                if damage and not _is_data(log, damage, end, int(table.base_offset[0])):
-                    lost.append(end)
+                if damage:
+                    place = range(damage.position, damage.position + damage.length)
+                    if lost_data(log, place, range(end, int(table.base_offset[0]))) is None:
+                        lost.append(end)
                 end, damage = max(end, int(table.last_offset.max()) + 1), None
             if chunk.damage:
                 if damage:
@@ -62,23 +57,6 @@ def _lost_in(segment: Segment) -> list[int]:
                 damage, is_seen = chunk.damage, True
     # Without damage between its batches the batches themselves are at odds.
     return lost + [end] * bool(damage) if is_seen else [segment.base_offset]
-
-
-def _is_data(log: LogFile, damage: Damage, start: int, end: int) -> bool:
-    """Return whether damage is one batch of data with all offsets from `start` up to `end`."""
-    data = bytearray(HEADER_SIZE)
-    if not damage.framed or log.read_into(memoryview(data), damage.position) < HEADER_SIZE:
-        return False
-    header = np.frombuffer(bytes(data), HEADER, 1)[0]
-    delta, count = int(header["last_offset_delta"]), int(header["record_count"])
-    return bool(
-        header["magic"] == MAGIC
-        and not int(header["attributes"]) & CONTROL
-        and int(header["base_offset"]) == start
-        and start + delta + 1 == end
-        and count == delta + 1
-        and (count > 1 or damage.length != _MARKER_SIZE)
-    )
 
 
 def _is_damaged(report: SegmentReport) -> bool:

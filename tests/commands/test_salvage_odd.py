@@ -70,7 +70,7 @@ def test_a_log_that_is_gone_whole_comes_back_from_where_it_began(run, home, copy
 
 @pytest.mark.parametrize(
     ("number", "first", "lost", "place"),
-    [(9, 92, 84, "offset 92"), (6, 83, 56, "offset 83"), (10, 84, 92, "open")],
+    [(9, 92, 84, "offset 92"), (6, 83, 56, "offset 83"), (12, 84, 108, "open")],
 )
 def test_a_transaction_that_may_have_lost_any_part_is_reported(
     run, home, number, first, lost, place
@@ -81,6 +81,16 @@ def test_a_transaction_that_may_have_lost_any_part_is_reported(
     (one,) = result.of_type("transaction")
     assert (one["first_offset"], one["lost_from"]) == (first, lost)
     assert place in one["reason"]
+    assert (one["outcome"], one["lost_records"]) == (None, None)
+
+
+def test_a_transaction_that_lost_records_between_its_ends_has_its_outcome(run, home):
+    log = home / TX / LOG
+    damage_file(log, flip, batches(log)[10][0] + 65)
+    result, _ = salvage(run, home, "--topic", "tx*")
+    (one,) = result.of_type("transaction")
+    assert (one["first_offset"], one["lost_from"]) == (84, 92)
+    assert (one["outcome"], one["lost_records"]) == ("committed", 8)
 
 
 def test_plain_records_lost_between_transactions_are_reported_and_no_transaction(run, home):
