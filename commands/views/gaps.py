@@ -298,7 +298,7 @@ def _topic(obj: Object, *, ghosts: bool) -> str | None:
 def _counts(obj: Object, *, ghosts: bool) -> str:
     parts = [f"{obj['visible']:,} visible"]
     if obj["aborted"]:
-        parts[0] += f" ({obj['aborted']:,} aborted)"
+        parts[0] += f", of which {obj['aborted']:,} aborted"
     if obj["control"]:
         parts.append(f"{obj['control']:,} control")
     parts.append(f"{obj['missing']:,} missing{_percent(obj['missing_share'])}")

@@ -15,7 +15,7 @@ from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.bucket_inputs import require_local
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.start_options import StartingBroker
-from logtool.commands.views import actions, after_start, mending, release_starts
+from logtool.commands.views import actions, after_start, mending, plan_counts, release_starts
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.metrics import MetricsFile
 from logtool.commands.views.plan_tables import DURATION, POLICIES
@@ -234,7 +234,7 @@ class PlanPrinter(ActionPrinter):
             yield line, "warning" if line in early else style
 
     def _last_lines(self) -> Iterator[str]:
-        if self._of_log_dirs["refuse"]:
+        if self._counts["refuse"]:
             yield (
                 "the broker refuses to start, and rebuilds or removes nothing; the following lines "
                 "are about its start once the cause is mended"
@@ -273,7 +273,7 @@ class PlanPrinter(ActionPrinter):
             parts.append(f"{recovered:,} of {segments} recovered{because}")
         if stops:
             parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
-        parts += self._of_actions()
+        parts += plan_counts.parts(self._counts, self._of_log_dirs, self._purged_bytes)
         parts += self._losses("lost")
         line = ", ".join(parts)
         if forecasts and complete and not self._is_bad():
@@ -328,49 +328,6 @@ class PlanPrinter(ActionPrinter):
     def _is_absent(self) -> bool:
         """Return whether something is absent, or it is not known what becomes of it."""
         return any(self._counts[one] for one in ("lost", "absent", "unknown"))
-
-    def _of_actions(self) -> Iterator[str]:
-        """Yield the parts of the last line about actions that people should know of."""
-        counts, of_dirs = self._counts, self._of_log_dirs
-        dirs = {name: text.count(number, "log dir") for name, number in of_dirs.items()}
-        if lost := counts["lost"] - of_dirs["lost"]:
-            yield f"{lost:,} lost"
-        if of_dirs["lost"]:
-            yield f"in {dirs['lost']} something is lost or no longer served"
-        if counts["absent"]:
-            yield f"{counts['absent']:,} absent"
-        if counts["unknown"]:
-            yield "it is not known what becomes of all of them"
-        if counts["ahead"]:
-            yield f"{counts['ahead']:,} with batches that followers skip"
-        if counts["stray"]:
-            yield f"{counts['stray']:,} set aside as stray"
-        if tiered := counts["tiered"] - of_dirs["tiered"]:
-            yield f"{tiered:,} begin in remote storage (-v shows them)"
-        if counts["reappear"]:
-            see = "(see logtool explain checkpoint/log-start-behind)"
-            yield f"{counts['reappear']:,} with deleted records readable again {see}"
-        if counts["purge"]:
-            size = text.size(self._purged_bytes)
-            yield f"{counts['purge']:,} being deleted with {size} (logtool undelete saves them)"
-        if of_dirs["offline"]:
-            yield f"{dirs['offline']} offline"
-        if counts["leaderless"]:
-            where = text.count(counts["leaderless"], "log dir")
-            yield f"replicas in {where} do not lead during the start"
-        if counts["discard"]:
-            yield f"{text.count(counts['discard'], 'copy', 'copies')} emptied or deleted"
-        if of_dirs["refuse"]:
-            yield "a broker refuses to start"
-        if counts["zombie"]:
-            them = "it" if counts["zombie"] == 1 else "them"
-            what = text.count(counts["zombie"], "segment")
-            yield f"{what} taken for the log although a truncation had removed {them}"
-        if counts["overlap"]:
-            what = text.count(counts["overlap"], "segment")
-            yield f"{what} with an overlap that plan cannot resolve"
-        if counts["erase"]:
-            yield f"{text.count(counts['erase'], 'file')} of others DELETED"
 
     def _time_lines(self) -> Iterator[str]:
         """Yield how long the start takes, and what takes longest, or why there is no estimate.
@@ -438,18 +395,17 @@ class PlanPrinter(ActionPrinter):
         found = self._unread
         if found is None:
             return
-        damage = ""
+        known = ""
         unnoticed = self._counts["unnoticed"] - sum(one.damage_left for one in self._forecasts)
         if unnoticed:
-            places = text.count(unnoticed, "place")
-            damage = f"there is damage ({places} listed above), and "
+            places = text.count(unnoticed, "damaged place")
+            known = f" (of their indexes and ends alone, {places} listed above as unnoticed)"
         verb = "was" if found.segments == 1 else "were"
         where = "below the recovery point, which no broker checks"
         if not found.flavour.has_checkpoints:
             where = "in segments with a base index, which no start reads"
         yield (
-            f"{where}, {damage}"
-            f"{text.count(found.segments, 'segment')} ({text.size(found.bytes)}) {verb} not "
-            f"read, and a start would not notice damage there; to check "
+            f"{where}, {text.count(found.segments, 'segment')} ({text.size(found.bytes)}) {verb} "
+            f"not read{known}, and a start would not notice damage there; to check "
             f"{'it' if found.segments == 1 else 'them'}: {found.command}"
         )
