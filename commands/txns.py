@@ -68,8 +68,8 @@ def txns(
     15 minutes (the default of transaction.max.timeout.ms) plus the 10 seconds after which a
     coordinator checks again: it would have aborted the transaction by then. Without the
     coordinator's state such a transaction is 'unknown'. logtool uses the timestamps that clients
-    set. Without --now, it judges the age of a transaction at the last time when the broker of the
-    log dir wrote a checkpoint, so that the answer for a stopped broker stays the same.
+    set. If the broker of the log dir has stopped, and without --now, the age does not matter
+    either: what no coordinator's state lists at the stop is hanging, or unknown without that state.
 
     A transaction is marker-lost if the coordinator has committed it and the log has lost the marker
     in damage or at its end. No broker writes that marker again. Do not abort such a transaction.

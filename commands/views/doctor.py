@@ -284,12 +284,15 @@ def _transactions(obj: Object) -> Iterator[str]:
     kinds = [f"{obj['hanging']:,} hanging"] if obj["hanging"] else []
     if obj["unknown"]:
         kinds.append(f"{obj['unknown']:,} old whose coordinator's state is not known")
-    if others := obj["open"] - obj["hanging"] - obj["unknown"]:
+    if obj["marker_lost"]:
+        kinds.append(f"{obj['marker_lost']:,} committed without the marker, which is lost")
+    if others := obj["open"] - obj["hanging"] - obj["unknown"] - obj["marker_lost"]:
         verb = "ends" if others == 1 else "end"
         kinds.append(f"{others:,} that {verb} without help, by a client or a timeout")
     yield f"{', '.join(kinds)};"
     if obj["stuck"]:
-        yield f"hanging or unknown in {_named(obj['stuck'])};"
+        kind = "no marker ends them" if obj["marker_lost"] else "hanging or unknown"
+        yield f"{kind} in {_named(obj['stuck'])};"
     if obj["oldest"]:
         age = text.duration(obj["age_ms"] / 1000)
         yield f"the oldest in {text.escape(obj['oldest'])} from offset {obj['oldest_offset']},"

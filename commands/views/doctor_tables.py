@@ -149,8 +149,9 @@ TRANSACTIONS: Final = Table("transactions", "run", (
     count("open", "transactions that are open, those that hang too"),
     count("hanging", "transactions that are hanging, as in logtool txns"),
     count("unknown", "old transactions whose coordinator's state is lost or not in the log dirs"),
-    Column("stuck", Kind.STRING, "partitions with transactions that are hanging or unknown, as "
-           "topic-partition", many=True),
+    count("marker_lost", "committed transactions whose markers are lost"),
+    Column("stuck", Kind.STRING, "partitions with transactions that are hanging, unknown or "
+           "without their markers, as topic-partition", many=True),
     Column("oldest", Kind.STRING, "the partition of the oldest transaction, as topic-partition",
            null=_NO_AGE),
     Column("oldest_offset", Kind.INT64, "first offset of the oldest transaction", "offset",

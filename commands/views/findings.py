@@ -240,6 +240,8 @@ def to_repair(findings: int, remedy: str, command: str | None, *, noun: str = "f
     if remedy == Remedy.LOSS and command and " --fill-from " in command:
         without = "without a copy, 'logtool salvage' saves every sound batch"
         return f"To repair {counted}{_FROM_A_COPY} ({without})"
+    if remedy == Remedy.RECOVER and command and " --fill-from " in command:
+        return f"To repair {counted} next to lost records, with them from the same copy"
     words = f"To repair {counted}{_HOW[Remedy(remedy)]}"
     is_explained = command is not None and command.startswith("logtool explain ")
     return words + (", see" if is_explained else "")

@@ -245,9 +245,9 @@ class TransactionPrinter(Printer[PartitionTransactions]):
             missing = "transactions in absent partitions of __transaction_state are not known"
             yield f"no file here lists the partitions that should exist: {missing}", "warning"
         if unknown := self._states["unknown"]:
-            why = "does not decide it" if self._joining.is_there else "was not read"
+            lost = "is lost or not here" if self._joining.is_there else "was not read"
             ones = text.count(unknown, "open transaction")
-            yield f"{ones} not known to hang or not: the coordinator's state {why}", "warning"
+            yield f"{ones}: the coordinator's state {lost}, so not known to hang or not", "warning"
         if committed := self._states["marker-lost"]:
             ones = text.count(committed, "committed transaction")
             yield f"{ones} without the marker, which the log has lost: do not abort", "warning"

@@ -104,7 +104,7 @@ TRANSACTION: Final = Table("transaction", "transaction in a partition", (
     *_IN_PLACE,
     Column("state", Kind.STRING, "state of the transaction; hanging: no coordinator ends it; "
            "unknown: open for longer than a coordinator allows, or until its broker stopped, but "
-           "the state of its coordinator was not read, is lost or does not decide on it; "
+           "the state of its coordinator was not read or is lost; "
            "marker-lost: committed by its coordinator, but the log has "
            "lost the marker", words=("open", "hanging", "unknown", "marker-lost",
                                        "aborted", "committed"),

@@ -217,6 +217,8 @@ class OpenTransactionsAnswer:
     """Transactions that no coordinator ends."""
     unknown: int
     """Old transactions of which the coordinator's state is lost or not here."""
+    marker_lost: int
+    """Committed transactions whose markers are lost."""
     oldest: str | None
     """Topic and number of the partition of the oldest one; None if no age is known."""
     oldest_offset: int | None

@@ -70,7 +70,7 @@ _HARM = frozenset(
     {"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap", "lost", "erase"}
 )
 """Actions that are errors even if nothing is counted as lost."""
-_MAY_NOT_END = (TransactionState.HANGING, TransactionState.UNKNOWN)
+_MAY_NOT_END = (TransactionState.HANGING, TransactionState.UNKNOWN, TransactionState.MARKER_LOST)
 _OLD_FORMAT = "batch/old-format"
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
@@ -139,6 +139,8 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
         yield quorum
     if remote := remote_lineage(run):
         yield remote
+    if any(one.hidden and one.hidden.is_damaged for one in run.forecasts):
+        yield Next(command_line(run, "salvage --output salvaged"), "every sound batch, saved first")
     stuck = stuck_transactions(given)
     if stuck and stuck.command != chosen.command:
         yield stuck
@@ -274,6 +276,7 @@ def open_transactions(run: Examination) -> Iterator[OpenTransactionsAnswer]:
         return
     states = Counter(each.state for _, each in every)
     hanging = states[TransactionState.HANGING]
+    marker_lost = states[TransactionState.MARKER_LOST]
     aged = [
         (each.age_ms, one.path.name, each.first_offset)
         for one, each in every
@@ -282,12 +285,13 @@ def open_transactions(run: Examination) -> Iterator[OpenTransactionsAnswer]:
     age, place, offset = max(aged, key=itemgetter(0), default=(None, None, None))
     is_loaded = all(one.outcome is Outcome.LOADS for one in run.forecasts)
     yield OpenTransactionsAnswer(
-        state=Gravity.WARNING if hanging else Gravity.INFO,
+        state=Gravity.WARNING if hanging or marker_lost else Gravity.INFO,
         complete=run.forecast_is_whole and is_loaded and not (run.unread or found.errors),
         partitions=len({one.path for one, _ in every}),
         open=len(every),
         hanging=hanging,
         unknown=states[TransactionState.UNKNOWN],
+        marker_lost=marker_lost,
         oldest=place,
         oldest_offset=offset,
         age_ms=age,

@@ -35,6 +35,7 @@ from logtool.running.workers import OutOfTimeError
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.txns.after_start import OpenAfterStart, open_after_start
+from logtool.txns.open_transactions import TransactionState
 from logtool.verify import Level, Verification
 
 
@@ -249,7 +250,15 @@ class Examination:
     @property
     def _has_hanging(self) -> bool:
         found = self.transactions
-        return any(one.hanging_count for one in found.partitions) if found else False
+        return (
+            any(
+                each.state in (TransactionState.HANGING, TransactionState.MARKER_LOST)
+                for one in found.partitions
+                for each in one.open
+            )
+            if found
+            else False
+        )
 
     def _sum_up(self) -> None:
         """Fill the summary: the counts of the look that went further, findings and errors."""

@@ -132,7 +132,7 @@ def _shown_again(run: Examination, *, is_filled: bool) -> Next | None:
 def stuck_transactions(given: Sequence[Answer]) -> Next | None:
     """Return the command that shows transactions that hang, or may hang; None without one."""
     for one in given:
-        if isinstance(one, OpenTransactionsAnswer) and one.hanging:
+        if isinstance(one, OpenTransactionsAnswer) and (one.hanging or one.marker_lost):
             return Next(one.command, "the transactions that hold back read_committed consumers")
         if isinstance(one, OpenTransactionsAnswer) and one.unknown:
             return Next(

@@ -25,6 +25,7 @@ from logtool.txns.open_transactions import (
     TransactionState,
     with_age,
 )
+from logtool.txns.run import TransactionsRun
 
 
 @dataclass(slots=True)
@@ -44,17 +45,29 @@ def open_after_start(
 ) -> OpenAfterStart:
     """Return the open transactions of logs; nothing more is read without one.
 
+    A damaged log that no start changes is read as a whole: it may have lost a marker. So is one
+    whose end the start hides, with what is open in that end.
+
     `log_dirs` are those of the logs: their partitions of ``__transaction_state`` count. `spend` is
     called with the bytes that were read, and may end it with an error.
     """
     found = OpenAfterStart()
-    having = [one for one in forecasts if one.in_transaction and _is_live(one)]
+    having = [one for one in forecasts if (one.in_transaction or one.hidden) and _is_live(one)]
     if not having:
         return found
     joining = Joining()
     found.errors += coordinator_logs.read(joining, {one.path: one for one in log_dirs}, spend)
     until = {one.path: coordinator_logs.until_ms(one, now_ms) for one in log_dirs}
     for one in having:
+        if one.hidden or (one.request.start.clean and one.is_damaged):
+            run = TransactionsRun([one.request.path], now_ms, is_now_given=False)
+            for item in run:
+                if isinstance(item, UnreadableError):
+                    found.errors.append(item)
+                elif item.open:
+                    spend(0)
+                    found.partitions.append(item)
+            continue
         moment = now_ms, until.get(one.request.log_dir, now_ms)
         listed = opening.try_partition(one.request.path, one.request.flavour)
         if isinstance(listed, UnreadableError):

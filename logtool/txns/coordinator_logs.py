@@ -14,6 +14,9 @@ from logtool.node import lost_end, surroundings
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
 
+_SILENT_MS = 60_000
+"""A running broker writes replication-offset-checkpoint every 5 seconds."""
+
 
 def read(
     joining: Joining,
@@ -50,12 +53,14 @@ def read(
 def until_ms(home: LogDir, now_ms: int) -> int:
     """Return the time up to which the broker of a log dir ran: now, while it runs.
 
-    Now too where no file shows when it stopped.
+    Now too where no file shows when it stopped. A broker in another container may run without a
+    lock that is seen here: one without the marker has stopped if it wrote no checkpoint for long.
     """
     stopped_ms = surroundings.of_log_dir(home).stopped_ns // 1_000_000
     if not stopped_ms or files.is_remote(home.path) or in_use.holder(home.path):
         return now_ms
-    return min(now_ms, stopped_ms)
+    has_stopped = home.is_clean or now_ms - stopped_ms > _SILENT_MS
+    return min(now_ms, stopped_ms) if has_stopped else now_ms
 
 
 def watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:

@@ -47,7 +47,7 @@ class TransactionState(StrEnum):
     """Open, and no coordinator ends it: the log dir shows that, or its age does."""
     UNKNOWN = "unknown"
     """Open for longer than any coordinator leaves it, or until its broker stopped, but the state of
-    its coordinator was not read, is lost, or does not decide on it."""
+    its coordinator was not read or is lost."""
     MARKER_LOST = "marker-lost"
     """Committed by its coordinator, but the log has lost the marker: no broker writes it again."""
     ABORTED = "aborted"
@@ -74,8 +74,7 @@ class Transaction:
     pins: bool = False
     """True if the first offset of the transaction is the last stable offset."""
     is_stopped: bool = False
-    """True if its broker has stopped since: no time that has passed then decides whether it hangs.
-    """
+    """True if its broker has stopped: the time since then does not decide whether it hangs."""
     account: Account | None = None
     """Account of the coordinators for an open transaction; None if no coordinator was asked."""
 
@@ -87,8 +86,8 @@ class Transaction:
     @property
     def without_account(self) -> "Transaction":
         """Return the transaction where no coordinator has an account of it: it may not hang."""
-        hangs = self.state is TransactionState.HANGING
-        return replace(self, state=TransactionState.UNKNOWN) if hangs else self.unless_listed
+        hangs = self.unless_listed.state is TransactionState.HANGING
+        return replace(self, state=TransactionState.UNKNOWN) if hangs else self
 
     @property
     def with_lost_marker(self) -> "Transaction":
@@ -97,9 +96,9 @@ class Transaction:
 
     @property
     def unless_listed(self) -> "Transaction":
-        """Return the transaction where no entry lists it: after a stop it may hang at any age."""
-        is_early = self.is_stopped and self.state is TransactionState.OPEN
-        return replace(self, state=TransactionState.UNKNOWN) if is_early else self
+        """Return the transaction where no entry lists it: what a stop leaves hangs at any age."""
+        hangs = self.is_stopped and self.state is TransactionState.OPEN
+        return replace(self, state=TransactionState.HANGING) if hangs else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,9 +372,9 @@ class _Beginnings:
 def with_age(
     transaction: Transaction, now_ms: int, until_ms: int, max_age_ms: int, *, pins: bool
 ) -> Transaction:
-    """Return an open transaction with its age: it hangs, as far as time alone decides it.
+    """Return an open transaction with its age: it hangs, as far as its age decides that.
 
-    Time decides up to `until_ms`: after its broker has stopped, a transaction only becomes older.
+    Its age at `until_ms` counts: up to then its broker ran.
     """
     started = transaction.started_ms
     age = None if started is None else now_ms - started

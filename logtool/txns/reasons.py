@@ -84,8 +84,6 @@ def reason(one: Transaction) -> str | None:
         return None
     if account is None:
         return f"no partition of {TOPIC} is here: give the log dirs that have it, too"
-    if account.relation is Relation.NOT_LISTED:
-        return f"{why(one, account)}; its broker stopped too early to show whether it hangs"
     if account.lost is None:
         return (
             f"no entry here has the producer, and a partition of {TOPIC} is missing or damaged: "

@@ -121,3 +121,10 @@ def test_doctor_names_the_repair_first(run, clean):
     found = run("doctor", "-f", "ndjson", clean)
     assert found.of_type("next")[0]["command"] == command
     assert found.of_type("start")[0]["losing_partitions"] == [NAME]
+
+
+def test_doctor_names_salvage_where_the_repair_cuts_a_damaged_end(run, clean):
+    shorten(clean)
+    commands = [one["command"] for one in run("doctor", "-f", "ndjson", clean).of_type("next")]
+    assert commands[0] == next_of(run, clean)[0]
+    assert f"logtool salvage --output salvaged {clean}" in commands

@@ -8,6 +8,11 @@ from damage import damage_file, flip, overwrite
 from transaction_state import Keyed, entry, write
 from verification import batches, set_offsets
 
+from logtool.log import opening
+from logtool.node.options import StartOptions
+from logtool.startup.forecast import Forecast
+from logtool.startup.partition import PartitionForecast
+from logtool.txns.after_start import open_after_start
 from logtool.txns.objects import AgeBase, PrintedTransaction
 from logtool.txns.open_transactions import PartitionTransactions, TransactionState
 from logtool.txns.run import TransactionsRun
@@ -94,7 +99,7 @@ def test_damage_in_front_may_have_hidden_the_marker(home: Path) -> None:
 def test_the_time_that_passes_after_a_stop_decides_nothing(home: Path) -> None:
     found = {states(home, COMPLETE, now_ms=at, is_now_given=False)[0]
              for at in (2 * LATER, 3 * LATER)}  # fmt: skip
-    assert len(found) == 1
+    assert found == {TransactionState.HANGING}
 
 
 @pytest.mark.parametrize(("control", "is_lost"), [(False, False), (True, True)])
@@ -110,3 +115,15 @@ def test_a_damaged_batch_of_data_hides_no_marker(
     (found,) = (one for one in TransactionsRun([home / NAME], LATER)
                 if isinstance(one, PartitionTransactions))  # fmt: skip
     assert (found.damaged, found.lost_at) == (is_lost, (first,) if is_lost else ())
+
+
+def test_the_next_start_judges_a_log_that_stopped_in_order_as_txns_does(home: Path) -> None:
+    for number, records in ((0, (PREPARED, COMPLETE)), (1, ())):
+        write(home, *records, number=number)
+    (home / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    opened = opening.open_log_dir(home)
+    forecasts = [one for one in Forecast([home / NAME], StartOptions((4, 3)))
+                 if isinstance(one, PartitionForecast)]  # fmt: skip
+    found = open_after_start(forecasts, [opened], LATER, lambda _: None)
+    states = {one.producer_id: one.state for each in found.partitions for one in each.open}
+    assert states[1009] is TransactionState.MARKER_LOST
