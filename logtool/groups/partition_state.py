@@ -92,7 +92,9 @@ class LostEnds:
         proofs = (proof for one, home in known if (proof := proof_of_end(one, home, end)))
         if found:
             lost = max(found, key=lambda one: one.stop)
-            left = (lost_end.left_of_segment(one.path, end) for one, _ in known)
+            left = (
+                lost_end.left_of_segment(one.path, end, clean=home.is_clean) for one, home in known
+            )
             yield findings.lost_end(topic, lost, next(filter(None, left), None))
         elif proof := next(proofs, None):
             yield findings.absent_end(topic, end, proof)

@@ -125,16 +125,17 @@ def lost(
     return lost_offsets(witness(root, FileKind.REPLICATION_CHECKPOINT), listed, end, watermark)
 
 
-def left_of_segment(partition: Path, end: int) -> str | None:
+def left_of_segment(partition: Path, end: int, *, clean: bool) -> str | None:
     """Return the name of a file that is left of a lost segment at the log end; None without one.
 
-    A broker makes a producer snapshot when it begins a segment. A snapshot of a clean stop lies at
-    the log end too, but the indexes of the segment before it then have room again after a start.
+    A broker makes a producer snapshot when it begins a segment. A snapshot of a `clean` stop lies
+    at the log end too; after the next start the indexes of the segment before it have room again.
     """
     with suppress(UnreadableError):
         listed = opening.open_partition(partition)
         found = [file for file in listed.orphans if (file.name.offset or 0) >= end]
-        if all(one.base_offset != end for one in listed.segments) and has_closed_end(partition):
+        is_begun = any(one.base_offset == end for one in listed.segments)
+        if not (clean or is_begun) and has_closed_end(partition):
             found += [file for file in listed.snapshots if file.name.offset == end]
         return found[0].path.name if found else None
     return None

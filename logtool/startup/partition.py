@@ -346,7 +346,7 @@ def _lacking(
             if tiering.leads(request)
             else "look for them in the other replicas before this one becomes leader"
         )
-        if left := left_of_segment(request.path, end):
+        if left := left_of_segment(request.path, end, clean=request.start.clean):
             text += f"; a segment file is gone: {left} is left of the segment"
         yield Action(action="lacks", path=request.path, reason=text)
     else:

@@ -106,4 +106,6 @@ def test_a_file_is_left_of_a_segment_that_is_gone(
     (partition / f"{0:020d}.index").write_bytes(index)
     for name in names:
         (partition / name).write_bytes(b"")
-    assert lost_end.left_of_segment(partition, end) == left
+    assert lost_end.left_of_segment(partition, end, clean=False) == left
+    after_stop = left if left and left.endswith(".index") else None
+    assert lost_end.left_of_segment(partition, end, clean=True) == after_stop
