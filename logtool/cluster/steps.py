@@ -69,11 +69,13 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
         if one.status == "absent":
             where = f" (directory id {one.directory_id})" if one.directory_id else ""
             replicas = wording.count(one.partitions, "replica")
-            held = replicas
+            content = replicas
             if controllers and one.node in controllers.quorum.missing_nodes:
-                held = f"its metadata log and {replicas}" if one.partitions else "its metadata log"
+                content = (
+                    f"its metadata log and {replicas}" if one.partitions else "its metadata log"
+                )
             yield draft(
-                f"find the volume of node {one.node}{where}, which has {held}. If it is lost for "
+                f"find the volume of node {one.node}{where}, which has {content}. If it is lost for "
                 f"good: give an empty directory as {one.node}=DIR in its place, and run 'logtool "
                 "cluster' again; the steps are then those without it"
             )

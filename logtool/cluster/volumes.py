@@ -227,7 +227,7 @@ class Volumes:
         return len(new) >= len(self._lost(node, image))
 
     def _empty(self, one: GivenVolume, nodes: Sequence[Node], image: MetadataImage | None) -> str:
-        """Return what an empty volume stands for."""
+        """Return the text on the disk that an empty volume replaces."""
         number = one.identity.node_id
         parts = ["is empty"]
         for node in nodes:

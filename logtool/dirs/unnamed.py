@@ -29,12 +29,12 @@ def absent(known: Collection[str | None], image: MetadataImage) -> list[Place]:
 def place_of(one: LogDirIdentity, places: Iterable[Place], image: MetadataImage) -> Place | None:
     """Return the one of the places whose partitions are exactly those in a log dir.
 
-    None if there is none, or several. The places of other nodes do not count if its node is known.
+    None without such a place, or with several. The places of other nodes do not count if its node is known.
     """
     content = _live(one)
     wanted = [it for it in places if one.node_id in (None, it[0])]
-    held = _held(image) if content and wanted else {}
-    found = [it for it in wanted if held.get(it) == content]
+    known = _known(image) if content and wanted else {}
+    found = [it for it in wanted if known.get(it) == content]
     return found[0] if content and len(found) == 1 else None
 
 
@@ -52,7 +52,7 @@ def assigned_to(state: PartitionRecord, node: int) -> str | None:
     return None if assigned in NO_LOG_DIRS else assigned
 
 
-def _held(image: MetadataImage) -> dict[Place, set[tuple[str, int]]]:
+def _known(image: MetadataImage) -> dict[Place, set[tuple[str, int]]]:
     """Return topic ids and numbers of the partitions that the image gives to each log dir."""
     found: dict[Place, set[tuple[str, int]]] = {}
     for topic_id, of_topic in image.partitions.items():

@@ -25,7 +25,7 @@ class Delivery(NamedTuple):
     state: int
     """Number of the state in `STATES`."""
     times: int
-    """How often the records were delivered."""
+    """Number of times the records were delivered."""
     record_offset: int
     """Offset of the newest record in the partition of ``__share_group_state`` that says so."""
 
@@ -49,18 +49,18 @@ def from_batches(batches: Iterable[Mapping[str, Any]], record_offset: int) -> li
     return [one for one in found if one.first <= one.last]
 
 
-def combined(held: Iterable[Delivery], new: Iterable[Delivery]) -> list[Delivery]:
+def combined(states: Iterable[Delivery], new: Iterable[Delivery]) -> list[Delivery]:
     """Return the states after an update, in order and without overlap."""
-    ranges = sorted(held)
+    ranges = sorted(states)
     for one in new:
         ranges = _with(ranges, one)
     return ranges
 
 
-def _with(held: list[Delivery], new: Delivery) -> list[Delivery]:
+def _with(states: list[Delivery], new: Delivery) -> list[Delivery]:
     """Return states in order, and one more: in an overlap the one with the higher rank holds."""
     found, at = [], new.first
-    for one in held:
+    for one in states:
         if one.last < new.first or one.first > new.last:
             found.append(one)
             continue
@@ -81,16 +81,16 @@ def _with(held: list[Delivery], new: Delivery) -> list[Delivery]:
     return sorted(found)
 
 
-def split(held: Iterable[Delivery], start: int) -> tuple[list[Delivery], list[Delivery]]:
+def split(states: Iterable[Delivery], start: int) -> tuple[list[Delivery], list[Delivery]]:
     """Return the states below the start offset, and those from it on."""
-    below = [one.within(one.first, start - 1) for one in held if one.first < start]
-    return below, [one.within(start, one.last) for one in held if one.last >= start]
+    below = [one.within(one.first, start - 1) for one in states if one.first < start]
+    return below, [one.within(start, one.last) for one in states if one.last >= start]
 
 
-def joined(held: Iterable[Delivery]) -> list[Delivery]:
+def joined(states: Iterable[Delivery]) -> list[Delivery]:
     """Return states in order, with those joined that are equal and follow each other."""
     found: list[Delivery] = []
-    for one in held:
+    for one in states:
         last = found[-1] if found else None
         if last and last.last + 1 == one.first and last[2:4] == one[2:4]:
             newest = max(last.record_offset, one.record_offset)
@@ -100,16 +100,16 @@ def joined(held: Iterable[Delivery]) -> list[Delivery]:
     return found
 
 
-def next_offset(held: Iterable[Delivery], start: int) -> int:
+def next_offset(states: Iterable[Delivery], start: int) -> int:
     """Return the first offset from the start offset on whose delivery is not complete."""
     at = start
-    for one in held:
+    for one in states:
         if one.first > at or (one.last >= at and not one.is_complete):
             break
         at = max(at, one.last + 1)
     return at
 
 
-def count(held: Iterable[Delivery], state: int) -> int:
+def count(states: Iterable[Delivery], state: int) -> int:
     """Return how many records have a state."""
-    return sum(one.last - one.first + 1 for one in held if one.state == state)
+    return sum(one.last - one.first + 1 for one in states if one.state == state)
