@@ -75,8 +75,8 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
                     f"its metadata log and {replicas}" if one.partitions else "its metadata log"
                 )
             yield draft(
-                f"find the volume of node {one.node}{where}, which has {content}. If it is lost for "
-                f"good: give an empty directory as {one.node}=DIR in its place, and run 'logtool "
+                f"find the volume of node {one.node}{where}, which has {content}. If it is lost "
+                f"for good: give an empty directory as {one.node}=DIR in its place, and run 'logtool "
                 "cluster' again; the steps are then those without it"
             )
         elif one.status == "empty":

@@ -29,7 +29,8 @@ def absent(known: Collection[str | None], image: MetadataImage) -> list[Place]:
 def place_of(one: LogDirIdentity, places: Iterable[Place], image: MetadataImage) -> Place | None:
     """Return the one of the places whose partitions are exactly those in a log dir.
 
-    None without such a place, or with several. The places of other nodes do not count if its node is known.
+    None without such a place, or with several. The places of other nodes do not count if its node
+    is known.
     """
     content = _live(one)
     wanted = [it for it in places if one.node_id in (None, it[0])]
