@@ -108,10 +108,7 @@ def check_partition(
 
 
 def foreign_of(partition: Partition) -> list[foreign_segments.ForeignSegment]:
-    """Return the segments of a partition that seem to hold batches of another one, in order.
-
-    None of a log with gaps. Raises UnreadableError.
-    """
+    """Return the segments that seem to hold batches of another partition; [] if a log has gaps."""
     reports = [check_segment(task) for task in plan(partition, CheckRequest())]
     if any(report.has_gaps for report in reports):
         return []

@@ -76,8 +76,8 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
                 )
             yield draft(
                 f"find the volume of node {one.node}{where}, which has {content}. If it is lost "
-                f"for good: give an empty directory as {one.node}=DIR in its place, and run 'logtool "
-                "cluster' again; the steps are then those without it"
+                f"for good: give an empty directory as {one.node}=DIR in its place, and run "
+                "'logtool cluster' again; the steps are then those without it"
             )
         elif one.status == "empty":
             yield draft(

@@ -324,10 +324,8 @@ def _lacking(
 ) -> Iterator[Action]:
     """Yield an action if the log ends below its high watermark before this start.
 
-    So it does if the log is absent or empty, and other files prove that it held records.
-
-    Offsets that an action of this start loses are not among them; none where it is not known which
-    it loses.
+    So it does if the log is absent or empty, and other files prove that it held records. Offsets
+    that this start loses are not among them; nothing is yielded where it is not known which.
     """
     losses = [one.loss for one in done if one.loss and (hidden is None or one is not hidden.action)]
     end, watermark = max([loaded.log_end, *_ends(losses)]), request.high_watermark or 0
@@ -340,8 +338,7 @@ def _lacking(
         acknowledged = wording.count(watermark - end, "acknowledged offset")
         what = "with the batches that are lost, the log" if is_cut else "the log"
         text = f"{what} ends at {end}, below its high watermark {watermark}: this replica lacks "
-        text += f"{acknowledged}; "
-        text += (
+        text += f"{acknowledged}; " + (
             "no other replica is in sync; look for a copy of the log"
             if tiering.leads(request)
             else "look for them in the other replicas before this one becomes leader"
