@@ -1,8 +1,7 @@
 """The options that commands share: the same name and meaning everywhere.
 
 `Inputs`, `Running`, `Printing` and the like are groups that `spread` puts into the signature of a
-command; a command without one of their options leaves it out with `Without`. The other names are
-types of single parameters.
+command; `Without` leaves an option out. The other names are types of single parameters.
 """
 
 from enum import StrEnum
@@ -391,12 +390,9 @@ class Running:
 
         rate = parsing.parse_size("--max-rate", self.max_rate) if self.max_rate else None
         LogFile.stretch = stretch_at(rate, self.threads if rate else 1)
-        return Pace.starting_now(
-            rate,
-            parsing.parse_duration("--max-duration", self.max_duration)
-            if self.max_duration
-            else None,
-        )
+        text = self.max_duration
+        seconds = parsing.parse_duration("--max-duration", text) if text else None
+        return Pace.starting_now(rate, seconds)
 
 
 @dataclass(frozen=True, slots=True)

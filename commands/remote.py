@@ -266,10 +266,9 @@ def restore(
     dir for each partition that has objects below PREFIX, and no copy in the log dirs PATH: an empty
     log behind the last remote offset, with the leader epochs and the producer snapshot that came
     with the last segment. A leader with this directory keeps the remote segments and serves them.
-
-    For a copy that is there it writes files, if the copy lacks them: leader-epoch-checkpoint with
-    the epochs of the remote segments and of the local batches, without which the leader deletes
-    remote segments; and segments that are missing between local ones, with their indexes.
+    If a copy that is there lacks them, it writes leader-epoch-checkpoint with the epochs of the
+    remote segments and of the local batches, without which the leader deletes remote segments, and
+    segments that are missing between local ones, with their indexes.
 
     Give the log dirs of all brokers that are left, and one of a controller: a partition with a
     whole copy there is left out, and so are deleted topics. Records that only the lost copies had

@@ -70,7 +70,6 @@ def txns(
     coordinator's state such a transaction is 'unknown'. logtool uses the timestamps that clients
     set. If the broker of the log dir has stopped, and without --now, the age does not matter
     either: what no coordinator's state lists at the stop is hanging, or unknown without that state.
-
     A transaction is marker-lost if the coordinator has committed it and the log has lost the marker
     in damage or at its end. No broker writes that marker again. Do not abort such a transaction.
 

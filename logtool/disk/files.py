@@ -1,8 +1,7 @@
 """Opening and reading files of a data directory: read-only by construction.
 
 Every open is O_RDONLY, does not follow a symbolic link in the last component and never blocks on
-a pipe. A read that fails raises `UnreadableError` with the path and the system's reason.
-`logtool.disk.remote` reads a path that is a URL; callers of these functions need not know that.
+a pipe. A failed read raises `UnreadableError`. `logtool.disk.remote` reads a path that is a URL.
 """
 
 import errno
@@ -35,9 +34,8 @@ _PADDING = 64
 _LEAST_MAPPED = 512 * 1024
 """Bytes for which a mapping costs less than a copy."""
 MOST_MAPPED = 32 * 1024 * 1024
-"""Bytes of files that are mapped at once, which count as memory of the process. To close a mapping
-flushes a processor's address cache: with 8 MiB at a time a pass over batches of 16 KiB takes a
-twelfth more processor time."""
+"""Bytes of files that are mapped at once, which count as memory of the process. With 8 MiB a pass
+over batches of 16 KiB takes a twelfth more processor time: closing a mapping flushes a cache."""
 _LEAST_SHARE = 8 * 1024 * 1024
 """Mapped bytes that each thread may have at least, for any number of threads."""
 _NAME = attrgetter("name")
@@ -53,7 +51,7 @@ def path_of(text: str) -> Path:
     """Return the path that a text names, also by a URL; UsageError for a URL of no known kind."""
     if "://" not in text:
         return Path(text)
-    from logtool.disk import remote  # it takes a while, and local paths need none of it
+    from logtool.disk import remote  # it takes a while
 
     return remote.parse(text)
 
@@ -102,8 +100,7 @@ def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
 def glance(path: str, most: int) -> tuple[bytes, os.stat_result]:
     """Return the first `most` bytes of a local file in one read, and its status; OSError.
 
-    This is for many small files. An error has no message: the caller opens the file again with a
-    function that has one.
+    This is for many small files: an error has no message, and another function reports it.
     """
     fd = os.open(path, READ_ONLY)
     try:
@@ -153,10 +150,10 @@ def _files_below(path: Path, prefix: str) -> Iterator[tuple[str, int]]:
 def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
     """Return the result of `described` for the entries of a directory that a broker may change.
 
-    A file that is renamed while its directory is listed may be in the listing under neither name.
-    So a local directory is listed until two listings in a row have the same files, the second after
-    `described` is done with the first; for one that is never at rest, the last listing is taken.
-    Files of the same names have other inodes once the cleaner has put new ones in their place.
+    A file that is renamed meanwhile may be in the listing under neither name. So a local directory
+    is listed until two listings in a row have the same files, the second after `described` is done
+    with the first; of one that is never at rest, the last one counts. Files of the same names have
+    other inodes once the cleaner has put new ones in their place.
     """
     if is_remote(path):
         return described(list_dir(path))
@@ -285,7 +282,7 @@ class LogFile:
     """
 
     stretch: ClassVar[int | None] = None
-    """Bytes of a log that a pass reads at most before it asks its pace; None without a rate."""
+    """Bytes that a pass reads at most, ahead too, before it asks its pace; None without a rate."""
 
     def __new__(cls, path: Path, listed: int | None = None) -> "LogFile":
         """Return an object of the class that reads this type of path."""
@@ -295,7 +292,6 @@ class LogFile:
         self.path = path
         self._fd, self.size = _open(path)
         if self.size > _READ_AT_ONCE:
-            # Where a rate is kept, the system must not read ahead either.
             ahead = os.POSIX_FADV_RANDOM if self.stretch else os.POSIX_FADV_SEQUENTIAL
             os.posix_fadvise(self._fd, 0, 0, ahead)
 
@@ -426,8 +422,7 @@ class _RemoteFile(LogFile):
 
 def _open(path: Path) -> tuple[int, int]:
     """Return a file descriptor for reading a regular file, and its size."""
-    # This does not use `translated`, which takes longer than to open a file.
-    try:
+    try:  # `translated` takes longer than to open a file
         fd = os.open(path, READ_ONLY)
     except OSError as error:
         raise _unreadable(path, error, None) from error
@@ -450,6 +445,6 @@ def translated(path: Path, position: int | None = None) -> Iterator[None]:
 def _unreadable(path: Path, error: OSError, position: int | None) -> UnreadableError:
     if error.errno == errno.ELOOP:
         return UnreadableError(path, "is a symbolic link; logtool does not follow it")
-    where = "" if position is None else f"byte {position}: "
-    reason = where + (error.strerror or str(error))
+    reason = error.strerror or str(error)
+    reason = reason if position is None else f"byte {position}: {reason}"
     return UnreadableError(path, reason, missing=error.errno == errno.ENOENT)

@@ -50,7 +50,7 @@ def test_damage_seen_below_the_recovery_point_is_shown_with_the_next_command(run
         for one in (sound, result)
     )
     words = [line.removesuffix(command).split() for line in (before, after)]
-    assert ["damage" in line for line in words] == [False, True]
+    assert ["damaged" in line for line in words] == [False, True]
 
 
 def test_without_a_recovery_point_everything_is_read_and_nothing_is_below(run, killed):
