@@ -384,15 +384,13 @@ class Running:
 
     def pace(self) -> "Pace":
         """Return the limits of rate and time from now on; UsageError for a wrong rate or time."""
-        from logtool.disk.files import LogFile
-        from logtool.running.budget import stretch_at
-        from logtool.running.workers import Pace
+        from logtool.running import budget, workers
 
         rate = parsing.parse_size("--max-rate", self.max_rate) if self.max_rate else None
-        LogFile.stretch = stretch_at(rate, self.threads if rate else 1)
+        files.LogFile.stretch = budget.stretch_at(rate, self.threads if rate else 1)
         text = self.max_duration
         seconds = parsing.parse_duration("--max-duration", text) if text else None
-        return Pace.starting_now(rate, seconds)
+        return workers.Pace.starting_now(rate, seconds)
 
 
 @dataclass(frozen=True, slots=True)

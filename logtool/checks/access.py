@@ -12,6 +12,7 @@ the directory counts. Source: ``LogManager``, ``LogLoader.removeTempFilesAndColl
 """
 
 import os
+import pwd
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -117,8 +118,6 @@ def _user_of(home: LogDir) -> _User | None:
 
 
 def _user(uid: int, gid: int) -> _User:
-    import pwd
-
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:  # a user of another machine

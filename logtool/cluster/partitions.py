@@ -209,7 +209,7 @@ def outlook(
     if group and not leaders:
         # Without an image it is not known who may lead.
         leaders = [_alone(one) for one in group.replicas]
-    if all(one.is_new for one in leaders):
+    if all(one.is_new for one in leaders) or (state and _is_standing_empty(state, leaders)):
         leaders = [replace(one, may_be_lost=None) for one in leaders]
     up = {one.node for one in group.replicas} if group else set()
     having = {one.node for one in group.replicas if not one.is_new} if group else set()
@@ -232,6 +232,12 @@ def outlook(
         may_be_leaderless=may_fail,
         repairs=tuple(_repairs(group, [*replicas, *spares])) if group else (),
     )
+
+
+def _is_standing_empty(state: PartitionRecord, leaders: Sequence[LeaderOutlook]) -> bool:
+    """Return whether all replicas with the acknowledged records have lost their copies."""
+    standing = {*state.isr, *state.elr} or {*state.last_known_elr}
+    return bool(standing) and standing <= {one.node for one in leaders if one.is_new}
 
 
 def _repairs(group: ReplicaGroup, copies: Sequence[Replica]) -> Iterator[Repair]:

@@ -13,14 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from logtool.actions import Action
+from logtool.checks.foreign_segments import ForeignSegment
+from logtool.checks.partition import foreign_of
 from logtool.copies.copy_readers import side_by_side
 from logtool.copies.sources import find
 from logtool.copies.verdict import judge
 from logtool.disk import shell
 from logtool.errors import UnreadableError
+from logtool.formats import names
 from logtool.loading.header_walk import header_table
 from logtool.log.dir import Partition
 from logtool.log.selection import Selection
+from logtool.repair.ranges import Rejected, RejectReason
 from logtool.repair.sources import usable
 from logtool.running.budget import Budget
 from logtool.running.run import Run
@@ -47,6 +51,21 @@ def diverging(ours: Partition, name: str, places: Sequence[Path]) -> Iterator[Ac
             action="diverges", path=ours.path, reason=text, segment=base, target=copy.path,
             offsets=(at, None),
         )  # fmt: skip
+
+
+def foreign(ours: Partition) -> list[ForeignSegment]:
+    """Return the segments of a log that seem to hold batches of another partition."""
+    return foreign_of(ours)
+
+
+def left(found: Sequence[Action], reported: Sequence[Rejected]) -> list[Action]:
+    """Return the divergences without those in segments that were filled from the same copy."""
+    filled = {
+        (names.parse_partition_file(one.path.name).offset, one.filled_from)
+        for one in reported
+        if one.kind is RejectReason.FOREIGN
+    }
+    return [one for one in found if (one.segment, one.target) not in filled]
 
 
 def _differ(ours: Partition, copy: Partition) -> bool:

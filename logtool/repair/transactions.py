@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from logtool.disk.files import LogFile
 from logtool.formats import wording
 from logtool.formats.record_batch import SEQUENCES, BatchTable
 from logtool.lazy_dataclass import dataclass
@@ -122,8 +123,6 @@ class _OpenTransactions:
             return None
         if not isinstance(behind, Kept) or part.kind is not RejectReason.DAMAGE:
             return None
-        from logtool.disk.files import LogFile
-
         with LogFile(self.images.get(part.path, part.path)) as log:
             place = range(part.position, part.position + part.length)
             return lost_data(log, place, range(before.last.last_offset + 1, behind.first.start))
@@ -135,7 +134,7 @@ class _OpenTransactions:
             if first == NONE:
                 continue
             self.seen.add(producer_id)
-            if data and self.flavour is KAFKA and (producer_id, first) not in self.reported:
+            if data and self.flavour.has_checkpoints and (producer_id, first) not in self.reported:
                 if data.producer_id == producer_id:
                     begin, records = self.lacking.get((producer_id, first), (self.lost_from, 0))
                     self.lacking[producer_id, first] = begin, records + data.records
@@ -145,8 +144,6 @@ class _OpenTransactions:
                 yield Torn(producer_id, producer.epoch, first, self.lost_from, _OPEN)
 
     def _extent(self, extent: Kept) -> Iterator[Torn]:
-        from logtool.disk.files import LogFile
-
         with LogFile(self.images.get(extent.path, extent.path)) as log:
             source, base = SectorTolerantFile(log), extent.first.base_offset
             for chunk in read_batches(

@@ -1,6 +1,6 @@
 """A log whose damage is filled from other copies before a start loads it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +49,6 @@ def replaced(
 ) -> tuple["RepairedLog", list[Action]]:
     """Return the log with its damage filled from other copies, and those from which it diverges."""
     from logtool.repair import divergence, in_place
-    from logtool.repair.ranges import RejectReason
 
     start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
     around = request.around
@@ -67,21 +66,8 @@ def replaced(
     diverging = list(divergence.diverging(listed, name, request.assumed.fill_from))
     if not diverging:
         return in_place.replaced(wanted, on_bytes), []
-    from logtool.checks.partition import foreign_of
-
-    repaired = in_place.replaced(replace(wanted, foreign=foreign_of(listed)), on_bytes)
-    filled = {
-        one.path: one.filled_from for one in repaired.reported if one.kind is RejectReason.FOREIGN
-    }
-    return repaired, [one for one in diverging if not _is_mended(one, filled)]
-
-
-def _is_mended(one: Action, filled: Mapping[Path, Path | None]) -> bool:
-    """Return whether a log diverges from a copy in a segment that was filled from it."""
-    return any(
-        source == one.target and names.parse_partition_file(path.name).offset == one.segment
-        for path, source in filled.items()
-    )
+    repaired = in_place.replaced(replace(wanted, foreign=divergence.foreign(listed)), on_bytes)
+    return repaired, divergence.left(diverging, repaired.reported)
 
 
 def is_left_to_the_start(one: "Rejected", listed: Partition, request: LoadRequest) -> bool:

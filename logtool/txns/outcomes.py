@@ -16,7 +16,7 @@ from logtool.txns.open_transactions import PartitionTransactions, Transaction, T
 from logtool.txns.run import TransactionsRun
 
 
-class TransactionOutcome(StrEnum):
+class RecordOutcome(StrEnum):
     """The outcome of the transaction of a record."""
 
     COMMITTED = "committed"
@@ -28,9 +28,9 @@ class TransactionOutcome(StrEnum):
 
 
 _OF_STATES = {
-    TransactionState.COMMITTED: TransactionOutcome.COMMITTED,
-    TransactionState.MARKER_LOST: TransactionOutcome.COMMITTED,
-    TransactionState.ABORTED: TransactionOutcome.ABORTED,
+    TransactionState.COMMITTED: RecordOutcome.COMMITTED,
+    TransactionState.MARKER_LOST: RecordOutcome.COMMITTED,
+    TransactionState.ABORTED: RecordOutcome.ABORTED,
 }
 
 
@@ -52,20 +52,20 @@ class Outcomes:
         for found in self._by_producer.values():
             found.sort(key=lambda one: one.first_offset)
 
-    def of(self, producer_id: int, offset: int) -> TransactionOutcome:
+    def of(self, producer_id: int, offset: int) -> RecordOutcome:
         """Return the outcome of the transaction of a transactional record."""
         found = self._by_producer.get(producer_id, [])
         at = bisect_right(found, offset, key=lambda one: one.first_offset) - 1
         if at < 0:
-            return TransactionOutcome.UNKNOWN
+            return RecordOutcome.UNKNOWN
         one = found[at]
         if one.is_open:
-            return _OF_STATES.get(one.state, TransactionOutcome.OPEN)
+            return _OF_STATES.get(one.state, RecordOutcome.OPEN)
         if one.last_offset is None or offset > one.last_offset:
-            return TransactionOutcome.UNKNOWN
+            return RecordOutcome.UNKNOWN
         lost = bisect_right(self.lost_at, offset)
         is_lost = lost < len(self.lost_at) and self.lost_at[lost] <= one.last_offset
-        return TransactionOutcome.UNKNOWN if is_lost else _OF_STATES[one.state]
+        return RecordOutcome.UNKNOWN if is_lost else _OF_STATES[one.state]
 
 
 def of_saved(saved: Path, source: Path, now_ms: int) -> Outcomes:

@@ -3,7 +3,7 @@
 import pytest
 
 from logtool.txns.open_transactions import Transaction, TransactionState
-from logtool.txns.outcomes import Outcomes, TransactionOutcome
+from logtool.txns.outcomes import Outcomes, RecordOutcome
 
 
 def outcomes(*lost_at: int) -> Outcomes:
@@ -31,7 +31,7 @@ def outcomes(*lost_at: int) -> Outcomes:
 def test_a_record_has_the_outcome_of_the_transaction_around_it(
     producer_id: int, offset: int, expected: str
 ) -> None:
-    assert outcomes().of(producer_id, offset) is TransactionOutcome(expected)
+    assert outcomes().of(producer_id, offset) is RecordOutcome(expected)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_record_has_the_outcome_of_the_transaction_around_it(
 def test_a_marker_that_may_be_lost_leaves_the_records_in_front_unknown(
     offset: int, expected: str
 ) -> None:
-    assert outcomes(25).of(7, offset) is TransactionOutcome(expected)
+    assert outcomes(25).of(7, offset) is RecordOutcome(expected)
