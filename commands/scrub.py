@@ -113,8 +113,8 @@ def scrub(
     the share, and comes after the others. An active segment is due by its age, and is new once it
     is closed. If the cleaner writes a segment again, the segment has changed.
 
-    With --cycle 1d, a nightly run takes everything, as far as its limits allow: the shortest way to
-    a first check of every segment.
+    With --cycle 1d, a nightly run takes everything, as far as its limits allow. If one night is too
+    short for that, a cycle of as many days as it takes reads no segment twice before all were read.
 
     Findings that are open:
 

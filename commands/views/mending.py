@@ -5,15 +5,11 @@ from pathlib import Path
 
 from logtool.checks.broker_dirs import LogDirCopy
 from logtool.disk import files, shell
-from logtool.formats.names import CLUSTER_METADATA
 from logtool.log.inputs import GivenPaths
-from logtool.startup.forecast import Forecast
 from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.request import LoadRequest
 
-_LONG = 100
-"""Segments to recover from which on a recovery before the start is proposed."""
 OF_REMOTE = frozenset({"lost", "lacks"})
 """Actions on partitions of which remote storage may have what is missing."""
 
@@ -69,19 +65,6 @@ def accept(losing: Sequence[PartitionForecast], given: GivenPaths | None) -> str
     options = (shell.option("--accept-loss", name) for name in dict.fromkeys(names(losing)))
     words = ["logtool recover --apply", *options, str(given.selection)]
     return " ".join(word for word in [*words, *map(shell.path, given.paths)] if word)
-
-
-def early(forecast: Forecast, loads: Sequence[PartitionForecast]) -> str | None:
-    """Return the command that does a long recovery before the start; None if it is short.
-
-    None too if not all partitions of the log dirs were chosen.
-    """
-    partitions = [one for home in forecast.log_dirs for _, one in home.log_dir.partitions]
-    loaded = sum(one.topic != CLUSTER_METADATA for one in partitions)
-    if len(loads) < loaded or sum(one.recovered for one in loads) < _LONG:
-        return None
-    paths = (shell.path(one.log_dir.path) for one in forecast.log_dirs)
-    return f"logtool recover --mark-clean {' '.join(paths)}"
 
 
 def show(hiding: Sequence[PartitionForecast]) -> Iterator[str]:

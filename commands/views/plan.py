@@ -297,7 +297,7 @@ class PlanPrinter(ActionPrinter):
         yield from self._hidden_lines()
         yield from mending.remote(self._forecasts, self._report.inputs)
         losing = self._losing
-        early = None if self._is_bad() else mending.early(self._forecast, self._forecasts)
+        early = None if self._is_bad() else self._forecast.early_recovery(self._forecasts)
         doubtful = self._forecast.log_dirs if self._doubts_groups else ()
         lacking = [*losing, *(one for one in self._hiding if one not in losing)]
         for end, found in (

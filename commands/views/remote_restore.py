@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from logtool.checks import access
 from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
@@ -71,6 +72,9 @@ class RemoteRestorePrinter(Printer[RestoredPartition | MendedPartition]):
             home = self._job.log_dir_for(restored)
             log_dir = shell.path(home) if home else "LOG_DIR"
             yield f"  cp -Rnp {shell.path(self._output / PLACE)}/* {log_dir}/", None
+            if home and (owner := access.other_owner(home)):
+                new = [shell.path(home / one.path.name) for one in restored]
+                yield f"  chown -R {owner} {' '.join(new)}", None
             yield f"  logtool plan {log_dir}", None
         yield from self._commands_of_mended()
         size = wording.size(sum(one.bytes for one in restored))
@@ -95,6 +99,9 @@ class RemoteRestorePrinter(Printer[RestoredPartition | MendedPartition]):
                 yield f"  mv {shell.path(one.replaces)} {aside}", None
             new = [shell.path(one.path / name) for name in one.files]
             yield f"  cp -np {' '.join(new)} {shell.path(one.of)}/", None
+            if owner := access.other_owner(one.of.parent):
+                there = [shell.path(one.of / name) for name in one.files]
+                yield f"  chown {owner} {' '.join(there)}", None
         for home in dict.fromkeys(one.of.parent for one in self._mended):
             yield f"  logtool plan {shell.path(home)}", None
 

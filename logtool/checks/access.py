@@ -24,6 +24,7 @@ from logtool.findings import Broker, Finding
 from logtool.formats import names, wording
 from logtool.formats.names import FileKind, FileName, FileState, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
 from logtool.log.dir import LogDir
 from logtool.node.node import Node
 
@@ -77,8 +78,9 @@ def findings(home: LogDir, *, needed: bool) -> Iterator[Finding]:
     user = _user_of(home)
     if user is None or user.uid == 0:
         return
-    repair = _repair(home, user)
     for path, directory in ((home.path, None), *home.partitions):
+        # `chown -R` does not follow a link to another file system.
+        repair = _repair(path.resolve() if path.is_symlink() else home.path, user)
         for some, at_start in zip(_denied(path, directory, user), (True, False), strict=True):
             if some:
                 what = path, directory, some, user, repair
@@ -98,10 +100,13 @@ def is_needed(node: Node, log_dir: Path) -> bool:
     return is_holder or len(node.log_dirs) == 1
 
 
-def user_of(home: LogDir) -> str | None:
-    """Return the user that a broker with this log dir runs as, by the owners; None if not known."""
-    user = _user_of(home)
-    return user.shown if user else None
+def other_owner(log_dir: Path) -> str | None:
+    """Return ``UID:GID`` of the broker of a log dir; None if that is the user who asks.
+
+    Raises UnreadableError.
+    """
+    user = _user_of(opening.open_log_dir(log_dir))
+    return None if user is None or user.uid == os.geteuid() else f"{user.uid}:{user.gid}"
 
 
 def _user_of(home: LogDir) -> _User | None:
@@ -133,8 +138,8 @@ def _status(path: Path) -> os.stat_result | None:
         return None
 
 
-def _repair(home: LogDir, user: _User) -> str:
-    place = shell.path(home.path)
+def _repair(path: Path, user: _User) -> str:
+    place = shell.path(path)
     return f"chown -h -R {user.uid}:{user.gid} {place} && chmod -R u+rwX {place}"
 
 

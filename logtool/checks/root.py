@@ -90,7 +90,7 @@ def _beyond_end(
         offsets = "offset that was" if count == 1 else "offsets that were"
         text += f": the log has lost {count:,} {offsets} {were}, from {end} onwards"
         if left := lost_end.left_of_segment(home, end, clean=root.is_clean):
-            text += f"; a segment file is gone: {left} is left of the segment"
+            text += f"; a segment file seems to be gone: {left} is left of the segment"
         yield _at(root, kind, row, f"{rule}-beyond-end", text)
     elif files.is_remote(root.path) or not in_use.holder(root.path):
         text += (

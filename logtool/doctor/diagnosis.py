@@ -46,8 +46,10 @@ from logtool.doctor.next_command import (
     compared_quorum,
     comparison,
     copies_of,
+    early_recovery,
     next_command,
     remote_lineage,
+    saved_first,
     stuck_transactions,
     with_copies,
 )
@@ -134,13 +136,13 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
         remedies.add(one)
     yield from remedies.counts()
     chosen, quorum = next_command(run, given, others), compared_quorum(run)
+    yield from saved_first(run)
     yield chosen
     if quorum and quorum != chosen:
         yield quorum
+    yield from early_recovery(run)
     if remote := remote_lineage(run):
         yield remote
-    if any(one.hidden and one.hidden.is_damaged for one in run.forecasts):
-        yield Next(command_line(run, "salvage --output salvaged"), "every sound batch, saved first")
     stuck = stuck_transactions(given)
     if stuck and stuck.command != chosen.command:
         yield stuck

@@ -129,6 +129,21 @@ def _shown_again(run: Examination, *, is_filled: bool) -> Next | None:
     return None
 
 
+def saved_first(run: Examination) -> Iterator[Next]:
+    """Yield the command that saves what the repair of a hidden end cuts; it comes before that."""
+    if any(one.hidden and one.hidden.is_damaged for one in run.forecasts):
+        yield Next(command_line(run, "salvage --output salvaged"), "every sound batch, saved first")
+
+
+def early_recovery(run: Examination) -> Iterator[Next]:
+    """Yield the command that does a long recovery before the start, if nothing is lost by it."""
+    command = run.forecast.early_recovery(run.forecasts)
+    if command and not any(one.losses for one in run.forecasts):
+        yield Next(
+            command, "the recovery before the start, which then recovers nothing; shown first"
+        )
+
+
 def stuck_transactions(given: Sequence[Answer]) -> Next | None:
     """Return the command that shows transactions that hang, or may hang; None without one."""
     for one in given:

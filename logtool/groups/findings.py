@@ -152,7 +152,7 @@ def lost_end(topic: str, lost: range, left: str | None = None) -> Finding:
     `left` is the name of a file that is left of a lost segment.
     """
     where = wording.offsets(lost.start, lost.stop - 1)
-    gone = f" (a segment file is gone: {left} is left of the segment)" if left else ""
+    gone = f" (a segment file seems to be gone: {left} is left of the segment)" if left else ""
     return Finding(
         "group/missing-records",
         f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}{gone}: "

@@ -255,7 +255,7 @@ def kind_of(
     # A dot has no name of its own.
     name = path.resolve().name if path.name in ("", "..") else path.name
     directory = names.parse_directory(name)
-    if isinstance(directory, PartitionDirectory) and directory.exact:
+    if isinstance(directory, PartitionDirectory) and directory.exact and _is_in_log_dir(path):
         return PathKind.PARTITION_DIR
     if is_bucket(path):
         raise NothingMatchedError(
@@ -397,9 +397,8 @@ def parse_node_dir(text: str, path_of: Callable[[str], Path] = files.path_of) ->
 def log_dirs_in(path: Path) -> list[Path]:
     """Return the log dirs among the folders of a directory; none if it cannot be listed."""
     try:
-        return _log_dirs_among(
-            [path / one.name for one in files.list_dir(path) if files.is_dir(one)]
-        )
+        entries = files.list_dir(path)
+        return _log_dirs_among([path / one.name for one in entries if files.is_dir(one)])
     except UnreadableError:
         return []
 
@@ -425,6 +424,12 @@ def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
         ):
             log_dirs.append(folder)
     return sorted(log_dirs)
+
+
+def _is_in_log_dir(path: Path) -> bool:
+    """Return whether a directory lies in a log dir: others have names of partitions (broker-1)."""
+    place = path.resolve().parent
+    return files.is_remote(path) or any(is_root_file(one.name) for one in files.list_dir(place))
 
 
 def _is_like_partition(path: Path) -> bool:

@@ -151,12 +151,16 @@ class Node:
 
     @cached_property
     def node_id(self) -> int | None:
-        """Return the node id in the log dir of the metadata log, else in any other log dir."""
-        first = [self.metadata_log] if self.metadata_log else []
-        for one in (*first, *self.log_dirs):
-            if one.node_id is not None:
-                return one.node_id
-        return None
+        """Return the node id in the log dir of the metadata log, or that of the own file.
+
+        Without both it is the id in any other log dir.
+        """
+        if self.metadata_log and self.metadata_log.node_id is not None:
+            return self.metadata_log.node_id
+        if (own := own_file.node_id(self.static)) is not None:
+            return own
+        known = (one.node_id for one in self.log_dirs)
+        return next((one for one in known if one is not None), None)
 
     @cached_property
     def cluster_id(self) -> str | None:

@@ -122,6 +122,9 @@ class RestoreRun:
 
     def _all(self) -> Iterator[RestoredPartition | MendedPartition | UnreadableError]:
         store, found = self._store, 0
+        if unread := list(self._unread_homes()):
+            yield from unread  # It may have the copies.
+            return
         if not store.objects and store.problems:
             yield from store.problems  # Without the objects a partition has no producer snapshot.
             return
@@ -150,6 +153,14 @@ class RestoreRun:
         if not found:
             text = "nothing matched: no partition has objects there"
             yield NothingMatchedError(store.prefixes[0], text)
+
+    def _unread_homes(self) -> Iterator[UnreadableError]:
+        """Yield why log dirs of the cluster cannot be listed."""
+        for home in self._store.homes:
+            try:
+                opening.open_log_dir(home)
+            except UnreadableError as error:
+                yield error
 
     def _mend(
         self, topic: str, partition_id: PartitionId, lacking: Sequence[LocalCopy]

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
-from logtool.checks import access, altered
+from logtool.checks import altered
 from logtool.checks.broker_dirs import WITH_STRAYS, BrokerDirs, FutureReplica
 from logtool.checks.leader_epochs import check_epochs
-from logtool.disk import files
+from logtool.disk import files, shell
 from logtool.errors import UnreadableError
-from logtool.findings import Broker, Severity
+from logtool.findings import Severity
 from logtool.formats import names, wording
 from logtool.formats.names import (
     CLUSTER_METADATA,
@@ -39,6 +39,9 @@ from logtool.startup.log_dir_start import LogDirStart, Points
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.plain_partition import PlainLooks
 from logtool.startup.request import LoadRequest
+
+LONG = 100
+"""Segments to recover from which on a recovery before the start is proposed."""
 
 
 class Forecast:
@@ -97,6 +100,18 @@ class Forecast:
         """Return whether a log dir holds the metadata log, which is no partition of the start."""
         homes = (one.log_dir for one in self.log_dirs)
         return any(one.topic == CLUSTER_METADATA for home in homes for _, one in home.partitions)
+
+    def early_recovery(self, loads: Sequence[PartitionForecast]) -> str | None:
+        """Return the command that does a long recovery before the start; None if it is short.
+
+        None too if `loads` are not all partitions of the log dirs.
+        """
+        partitions = [one for home in self.log_dirs for _, one in home.log_dir.partitions]
+        expected = sum(one.topic != CLUSTER_METADATA for one in partitions)
+        if len(loads) < expected or sum(one.recovered for one in loads) < LONG:
+            return None
+        paths = (shell.path(one.log_dir.path) for one in self.log_dirs)
+        return f"logtool recover --mark-clean {' '.join(paths)}"
 
     def __iter__(self) -> Iterator[Action | PartitionForecast | UnreadableError]:
         requests: list[LoadRequest] = []
@@ -239,19 +254,6 @@ class Forecast:
                 yield Action(action="ignore", path=path, reason=text, topic=topic, partition=number)
             seen |= rows.keys()
 
-    def _denied(self, root: LogDir) -> Iterator[Action]:
-        """Yield an action for each directory in which the user of the broker lacks access."""
-        needed = access.is_needed(self.broker.node, root.path)
-        for one in access.findings(root, needed=needed):
-            at_start = one.broker is not Broker.NEVER
-            yield Action(
-                action=("refuse" if needed else "offline") if at_start else "ignore",
-                path=one.path or root.path,
-                reason=one.message,
-                topic=one.topic,
-                partition=one.partition,
-            )
-
     def _is_selected(self, action: Action) -> bool:
         """Return whether an action is about a log dir, or a partition that is selected."""
         if action.topic is None:
@@ -305,7 +307,6 @@ class Forecast:
             if self._given is None and root.path in whole:
                 whole.discard(root.path)
                 yield from filter(self._is_selected, start.absences)
-                yield from filter(self._is_selected, self._denied(root))
             pace = self._run.budget.pace
             for folder, directory in () if start.is_offline else chosen:
                 if pace.is_over:

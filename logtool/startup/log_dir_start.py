@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
-from logtool.checks import file_names, index_cache, root
+from logtool.checks import access, file_names, index_cache, root
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
 from logtool.checks.unfinished_output import check_change, check_output
 from logtool.errors import UnreadableError
 from logtool.findings import Broker
+from logtool.formats import wording
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.refusal import Refusal
 from logtool.loading import metadata_log, release_support
@@ -81,6 +82,7 @@ class LogDirStart(LogDirState):
         self._note_metadata()
         self._note_names()
         self._note_index_cache()
+        self._note_access()
 
     @property
     def is_offline(self) -> bool:
@@ -99,6 +101,24 @@ class LogDirStart(LogDirState):
         The others are read once all logs are loaded, and future replicas promoted.
         """
         return any(one.path.name in _READ_BEFORE_LOGS for one in self.offline_notes)
+
+    def _note_access(self) -> None:
+        """Note what the user of the broker cannot read or write: at the start, and later."""
+        needed = access.is_needed(self.node, self.log_dir.path)
+        found = list(access.findings(self.log_dir, needed=needed))
+        for at_start in (True, False):
+            some = [one for one in found if (one.broker is not Broker.NEVER) is at_start]
+            if not some:
+                continue
+            text = some[0].message
+            if more := len(some) - 1:
+                others = wording.count(more, "other directory", "other directories")
+                text += f"; {others} of this log dir have such files"
+            text += f"; to repair: {some[0].next}"
+            now = "refuse" if needed else "offline"
+            self.notes.append(
+                Action(action=now if at_start else "ignore", path=self.log_dir.path, reason=text)
+            )
 
     def request(self, path: Path, directory: PartitionDirectory, points: Points) -> LoadRequest:
         """Return the request to load one of its partitions."""

@@ -344,7 +344,7 @@ def _lacking(
             else "look for them in the other replicas before this one becomes leader"
         )
         if left := left_of_segment(request.path, end, clean=request.start.clean):
-            text += f"; a segment file is gone: {left} is left of the segment"
+            text += f"; a segment file seems to be gone: {left} is left of the segment"
         yield Action(action="lacks", path=request.path, reason=text)
     else:
         yield from _proven_lost(listed, end, request, is_cut=bool(losses))

@@ -98,7 +98,7 @@ def test_a_directory_that_cannot_be_written_is_an_error(run, home):
         assert findings(run, home) == [(NOW, NAME, "small-segments")]
         plan = run("plan", "-f", "ndjson", home)
         refused = [one for one in plan.of_type("action") if one["action"] == "refuse"]
-        assert [one["path"] for one in refused] == [str(home / NAME)]
+        assert [one["path"] for one in refused] == [str(home)]
         assert plan.status == 1
         doctor = run("doctor", "-f", "ndjson", home)
         assert doctor.of_type("next")[0]["command"].startswith("chown -h -R ")
@@ -114,7 +114,7 @@ def test_a_checkpoint_that_was_not_finished_stops_the_next_one(run, home):
         os.chown(path, USER, USER)
     assert findings(run, home) == [(LATER, path.name, None)]
     actions = run("plan", "-f", "ndjson", home).of_type("action")
-    assert [one["path"] for one in actions if one["action"] == "ignore"] == [str(path)]
+    assert [one["path"] for one in actions if one["action"] == "ignore"] == [str(home)]
 
 
 def test_a_group_that_may_write_has_access(run, home):
@@ -152,3 +152,25 @@ def test_the_user_is_the_owner_of_most_partition_dirs_where_the_log_dir_is_of_ro
     os.chown(home / "__cluster_metadata-0", USER, USER)
     # The log dir is a mount point of root: most of its partitions belong to the user.
     assert (NOW, ".", None) in findings(run, home)
+
+
+def test_cluster_and_recover_know_of_it_too(run, home):
+    sealed(".log")(home).chmod(0o444)
+    steps = run("cluster", "-f", "ndjson", home).of_type("step")
+    assert any("chown -h -R " in one["text"] for one in steps)
+    for more in ([], ["--apply"]):
+        result = run("recover", "-f", "ndjson", *more, home)
+        assert result.status == 1
+        refused = [one for one in result.of_type("action") if one["action"] == "refuse"]
+        assert [one["path"] for one in refused] == [str(home)]
+
+
+def test_the_repair_of_a_linked_partition_names_its_real_place(run, home):
+    real = home.parent / "elsewhere" / NAME
+    real.parent.mkdir()
+    (home / NAME).rename(real)
+    (home / NAME).symlink_to(real)
+    sorted(real.glob("*.log"))[0].chmod(0o444)
+    found = run("verify", "-f", "ndjson", home).of_type("finding")
+    (one,) = (one for one in found if one["code"] == NOW)
+    assert str(real) in one["next"]

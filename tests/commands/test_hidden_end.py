@@ -126,5 +126,5 @@ def test_doctor_names_the_repair_first(run, clean):
 def test_doctor_names_salvage_where_the_repair_cuts_a_damaged_end(run, clean):
     shorten(clean)
     commands = [one["command"] for one in run("doctor", "-f", "ndjson", clean).of_type("next")]
-    assert commands[0] == next_of(run, clean)[0]
-    assert f"logtool salvage --output salvaged {clean}" in commands
+    # The repair of the index cuts what can be saved before.
+    assert commands[:2] == [f"logtool salvage --output salvaged {clean}", next_of(run, clean)[0]]

@@ -7,7 +7,7 @@ from damage import cut as cut_to
 from recovering import POINTS, logs
 from verification import set_offsets
 
-from logtool.commands.views import mending
+from logtool.startup import forecast
 
 
 def commands(run, *words):
@@ -103,7 +103,7 @@ def test_a_log_that_no_broker_loads_is_recovered(run, killed):
 
 def test_a_long_recovery_can_be_done_before_the_start(run, killed, monkeypatch):
     command = f"logtool recover --mark-clean {killed}"
-    monkeypatch.setattr(mending, "_LONG", 1)
+    monkeypatch.setattr(forecast, "LONG", 1)
     assert commands(run, killed) == [command]
     # Only a whole log dir can be marked as clean.
     assert commands(run, killed, "--topic", "codec-none") == []
