@@ -152,11 +152,15 @@ def decodable_messages(
         stream = with_sound_lz4_checksum(stream)
     inner, error = compression.decompress_front(codec, memoryview(stream), limit)
     found: list[tuple[Message, bool]] = []
+    end = 0
     try:
         for position, message in _placed_entries(inner):
             found.append((message, _crc_holds(inner[position:], message)))
+            end = position + LOG_OVERHEAD + _ENTRY.unpack_from(inner, position)[1]
     except FormatError as damage:
         error = error or damage
+    if end < len(inner):
+        error = error or FormatError("a message is cut short", end)
     stored, base = [message.offset for message, _ in found], 0
     if outer.magic == 1 and outer.offset and stored:
         base = outer.offset - stored[-1]

@@ -2,11 +2,11 @@
 
 import errno
 import fcntl
+import os
 import random
 import socket
 import tempfile
 from pathlib import Path
-from typing import IO
 
 FIRST = 10000
 """The first port that is given away."""
@@ -15,7 +15,7 @@ CHOICE = random.Random()
 """A generator of its own: a test that seeds the common one does not repeat ports."""
 
 _reserved: set[int] = set()
-_locks: list[IO[bytes]] = []
+_locks: list[int] = []
 
 
 def free_port() -> int:
@@ -59,7 +59,8 @@ def _lock(port: int) -> bool:
     give all ports back.
     """
     if not _locks:
-        _locks.append((Path(tempfile.gettempdir()) / "logtool-test-ports").open("ab"))
+        path = Path(tempfile.gettempdir()) / "logtool-test-ports"
+        _locks.append(os.open(path, os.O_RDWR | os.O_CREAT, 0o666))
     try:
         fcntl.lockf(_locks[0], fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
     except OSError as error:

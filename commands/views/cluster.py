@@ -214,7 +214,7 @@ def _partition(obj: Object) -> str:
     no_one = "none without an unclean election" if obj["leaders"] else "none"
     elected = " or ".join(map(str, obj["elected"])) or no_one
     lines = [f"{text.escape(obj['topic'])}-{obj['partition']}: elected: {elected}"]
-    if obj["may_be_leaderless"]:
+    if obj["may_be_leaderless"] and obj["elected"]:
         lines[0] += ", or none"
     if obj["missing"]:
         lines[0] += f"; no copy on {', '.join(map(str, obj['missing']))}"

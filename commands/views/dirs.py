@@ -10,6 +10,7 @@ from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views.findings import FurtherFindings
 from logtool.dirs.directories import AuditedDir, DirsRun, Found
 from logtool.dirs.proof import Proof
+from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.running.summary import ActionSummary
@@ -297,8 +298,9 @@ def _directory(obj: Object) -> str:
     line = f"{place}: directory id {obj['directory_id'] or 'none'}{node}, {count}{deleting}"
     if obj["restored"]:
         line += (
-            "; its partitions are those of an absent log dir: write into meta.properties, before "
-            f"the node starts: {' '.join(obj['restored'])}"
+            "; its partitions are those of an absent log dir: before the node starts, write its "
+            f"meta.properties: printf '%s\\n' {shell.join(obj['restored'])} > "
+            f"{shell.path(obj['path'])}/meta.properties"
         )
     return line
 

@@ -111,9 +111,10 @@ def lines(obj: Object) -> str:
     Each line begins with a space, so that a terminal does not fold it: the lines are pasted.
     """
     found = []
+    group = shell.quote(obj["group"])
     if obj["in_doubt"] and obj["command"]:
         found.append(
-            f"# IN DOUBT: the partition of __consumer_offsets that stores group {obj['group']} has "
+            f"# IN DOUBT: the partition of __consumer_offsets that stores group {group} has "
             "lost records; the group may have committed newer offsets than these:"
         )
     found += [obj["command"]] if obj["command"] else []
@@ -125,15 +126,14 @@ def lines(obj: Object) -> str:
     if obj["later"]:
         kept = ", ".join(obj["later"])
         found += [
-            f"# group {obj['group']} had no offset at that moment in these partitions, and keeps "
+            f"# group {group} had no offset at that moment in these partitions, and keeps "
             f"the present one: {kept}; to remove it:",
             f"# {obj['removal']}",
         ]
     if obj["removed_left_out"]:
         count = text.count(obj["removed_left_out"], "removed offset")
         are = "is" if obj["removed_left_out"] == 1 else "are"
-        name = obj["group"]
-        found.append(f"# {count} of group {name} {are} left out; --removed prints the command")
+        found.append(f"# {count} of group {group} {are} left out; --removed prints the command")
     return "\n".join(f" {text.escape(line)}" for line in found)
 
 
@@ -141,8 +141,9 @@ def _of_share(obj: Object) -> list[str]:
     """Return comments about a share group, whose start offsets no file of offsets can set."""
     found = []
     if obj["share_commands"]:
+        group = shell.quote(obj["group"])
         found += [
-            f"# share group {obj['group']} is left out; its start offsets are set one by one, "
+            f"# share group {group} is left out; its start offsets are set one by one, "
             "while it has no members, and all records from there on are delivered again:",
             *(f"# {one}" for one in obj["share_commands"]),
         ]

@@ -299,7 +299,8 @@ class PlanPrinter(ActionPrinter):
         losing = self._losing
         early = None if self._is_bad() else self._forecast.early_recovery(self._forecasts)
         doubtful = self._forecast.log_dirs if self._doubts_groups else ()
-        lacking = [*losing, *(one for one in self._hiding if one not in losing)]
+        cut = (one for one in self._hiding if one.hidden and one.hidden.is_damaged)
+        lacking = [*losing, *(one for one in cut if one not in losing)]
         for end, found in (
             ("to recover before the start", early),
             ("to recover what no broker loads", mending.cut(self._forecasts)),

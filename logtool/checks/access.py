@@ -1,8 +1,8 @@
 """Files and directories of a log dir that the user of its broker cannot read or write.
 
 They are usual after a tool or a broker was run as root, and after a restore. The user is the owner
-of the log dir; if that is root, the owner of most of the partition dirs. Owners, groups and modes
-count; access control lists are not read.
+of most of the partition dirs, if that is not root and may write to the log dir; else the owner of
+the log dir, unless that is root. Owners, groups and modes count; access control lists are not read.
 
 A start needs to write to each directory, and to read each file of a partition. It opens each log
 and transaction index for writing, and the indexes of the active segment; those of other segments
@@ -97,7 +97,7 @@ def is_needed(node: Node, log_dir: Path) -> bool:
     """Return whether the broker of a node ends without a log dir."""
     holder = node.metadata_log
     is_holder = holder is not None and holder.path == log_dir
-    return is_holder or len(node.log_dirs) == 1
+    return is_holder or sum(not one.has_only_metadata_log for one in node.log_dirs) <= 1
 
 
 def other_owner(log_dir: Path) -> str | None:
@@ -112,13 +112,15 @@ def other_owner(log_dir: Path) -> str | None:
 def _user_of(home: LogDir) -> _User | None:
     with suppress(OSError):
         status = home.path.stat()
-        if status.st_uid == 0:
-            owners = Counter(
-                (one.st_uid, one.st_gid) for path, _ in home.partitions if (one := _status(path))
-            )
-            if owners:
-                return _user(*owners.most_common(1)[0][0])
-        return _user(status.st_uid, status.st_gid)
+        owner = _user(status.st_uid, status.st_gid)
+        owners = Counter(
+            (one.st_uid, one.st_gid) for path, _ in home.partitions if (one := _status(path))
+        )
+        if not owners:
+            return owner
+        usual = _user(*owners.most_common(1)[0][0])
+        may_write = usual.uid != 0 and not usual.lacks(status, _DIRECTORY)
+        return usual if may_write or owner.uid == 0 else owner
     return None
 
 
@@ -128,7 +130,7 @@ def _user(uid: int, gid: int) -> _User:
     except KeyError:  # a user of another machine
         return _User(uid, gid, frozenset({gid}), "")
     groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
-    return _User(uid, gid, frozenset(groups), entry.pw_name)
+    return _User(uid, gid, frozenset({gid, *groups}), entry.pw_name)
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -22,6 +22,8 @@ Item = Finding | UnreadableError
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _LARGEST_POINTER = 1024
 """Bytes that a pointer of git-lfs has at most, by its specification."""
+_FIRST_LOOK = 64 * 1024
+"""Bytes of these that are read first: nearly always they show that no tool put in line ends."""
 _WINDOW = 4 * 1024 * 1024
 """Bytes that are read from a damaged batch on; most batches are smaller."""
 _KINDS = (".log", ".index", ".timeindex")
@@ -115,8 +117,11 @@ def cause(path: Path, position: int | None) -> str | None:
                 return "data-dir/pointers"
             if not path.name.endswith(".log") or position is None:
                 return None
-            size = min(_WINDOW, max(0, file.size - position))
-            data = file.read(position, size)
+            size = max(0, file.size - position)
+            head = file.read(position, min(_FIRST_LOOK, size))
+            if head.count(b"\n") > head.count(b"\r\n"):
+                return None
+            data = file.read(position, min(_WINDOW, size))
     except UnreadableError:
         return None
     ends = data.count(b"\r\n")

@@ -109,6 +109,9 @@ def start(
 ) -> Iterator[Step]:
     """Yield the steps of the start; new disks are formatted before their nodes start."""
     waiting = [one for one in volumes if one.status == "empty" and one.node is not None]
+    if (controllers is None and waiting) or (controllers and not controllers.may_win):
+        yield draft("run 'logtool cluster' again once a controller can be elected")
+        return
     lost = _lost_voters(volumes, controllers)
     formatted: set[int | None] = set()
     for one in _starts(volumes, controllers, order, lost, _short(volumes, partitions)):

@@ -99,7 +99,7 @@ def _volumes(volumes: Sequence[Volume], controllers: Controllers | None) -> Iter
             text = f"give node {one.node} the metadata log of the controllers"
             yield draft(
                 f"{text}: {one.path} {one.detail}",
-                f"mv {shell.path(log)} {shell.path(away)} && "
+                f"mv -T {shell.path(log)} {shell.path(away)} && "
                 f"cp -a {shell.path(source)} {shell.path(log)} && "
                 f"rm {shell.path(log / FileKind.QUORUM_STATE.value)}",
             )
@@ -130,7 +130,7 @@ def _repairs(partitions: Iterable[PartitionOutlook]) -> Iterator[Step]:
     jobs = [(one, repair) for one in partitions for repair in one.repairs]
     for one, repair in jobs[:MOST_SAVED]:
         source: object = f"node {repair.source_node}"
-        if repair.source_node == repair.node:
+        if repair.source_node in (None, repair.node):
             source = repair.source.parent
         if repair.records:
             cut = wording.count(repair.records, "sound record")

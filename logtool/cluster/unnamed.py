@@ -8,6 +8,7 @@ directory is a new disk: a broker starts on it once it is formatted, with empty 
 Source: ``MetaPropertiesEnsemble``, ``ReplicationControlManager.isAcceptableLeader`` (Kafka 4.3).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,10 @@ from logtool.formats.names import DirectoryKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import MetadataImage
 
+_TWICE = (
+    "has exactly the partitions of a log dir that no other volume is, and so has another volume "
+    "here: they are copies of one log dir; compare them with 'logtool diff', and give one"
+)
 _UNIDENTIFIED = "is an unidentified volume, of which no node is known: give it as ID=DIR"
 
 
@@ -36,13 +41,17 @@ def named(
     metas = [one.identity.meta for one in given]
     absent = unnamed.absent([meta.directory_id for meta in metas if meta], image)
     found: list[GivenVolume] = []
+    wanted = Counter(
+        unnamed.place_of(one.identity, absent, image) for one in given if _is_nameless(one)
+    )
     for one in given:
-        meta = one.identity.meta
-        if one.others or one.is_empty or (meta and meta.node_id is not None and meta.directory_id):
+        if not _is_nameless(one):
             found.append(one)
             continue
         place = unnamed.place_of(one.identity, absent, image)
-        if place and not _has_log_twice(one, place[0], given):
+        if place and wanted[place] > 1:
+            found.append(replace(one, others=("unidentified", _TWICE)))
+        elif place and not _has_log_twice(one, place[0], given):
             absent.remove(place)
             found.append(_restored(one, place, cluster_id))
         elif one.identity.node_id is None:
@@ -56,6 +65,13 @@ def named(
         _formatted(one, alone, cluster_id, number, image) if one.is_empty else one
         for number, one in enumerate(found)
     ]
+
+
+def _is_nameless(one: GivenVolume) -> bool:
+    """Return whether the meta.properties of a volume does not identify it."""
+    meta = one.identity.meta
+    is_known = meta is not None and meta.node_id is not None and bool(meta.directory_id)
+    return not (one.others or one.is_empty or is_known)
 
 
 def _cluster_id(given: Sequence[GivenVolume]) -> str | None:

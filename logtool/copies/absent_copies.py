@@ -6,6 +6,7 @@ by its own checkpoints.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import combinations
@@ -58,6 +59,7 @@ class LogDirCopies:
             if pair[0].path != pair[1].path and dir_copies.are_copies(*pair)
         ]
         self._known = {one.path: _Expected(one) for pair in self._pairs for one in pair}
+        self._log_dirs = log_dirs
 
     @property
     def paths(self) -> frozenset[Path]:
@@ -86,12 +88,25 @@ class LogDirCopies:
                 mine, judged = there.get(has.path, {}), self._known[lacks.path]
                 for key in mine.keys() - judged.partitions:
                     one = judged.absent(key, mine[key])
+                    if self._is_elsewhere(key, lacks):
+                        one = replace(one, state=AbsentState.NOT_ASSIGNED, next=None)
                     if found.setdefault((key, lacks.path), one).next is None:
                         found[key, lacks.path] = one
         yield from (found[place] for place in sorted(found))
 
+    def _is_elsewhere(self, key: TopicPartition, log_dir: LogDirIdentity) -> bool:
+        """Return whether another log dir of the same node, and no copy of this one, has it."""
+        return any(
+            (directory.topic, directory.partition) == key and directory.kind is DirectoryKind.LIVE
+            for one in self._log_dirs
+            if one.path != log_dir.path
+            and one.node_id == log_dir.node_id
+            and not dir_copies.are_copies(one, log_dir)
+            for _, directory in one.root.partitions
+        )
 
-def missing(lacking: Sequence[Path], others: Sequence[Path]) -> dict[TopicPartition, AbsentCopy]:
+
+def missing(lacking: Sequence[Path], others: Sequence[Path]) -> list[AbsentCopy]:
     """Return the partitions that log dirs lack, and that can be copied from copies of them.
 
     `others` are the log dirs that may be copies of `lacking`.
@@ -106,11 +121,11 @@ def missing(lacking: Sequence[Path], others: Sequence[Path]) -> dict[TopicPartit
         }
         for one in known
     }
-    return {
-        (one.topic, one.partition): one
+    return [
+        one
         for one in LogDirCopies(known).absent(there)
         if one.next and one.log_dir in lacking and one.path.parent in others
-    }
+    ]
 
 
 class _Expected:

@@ -249,7 +249,8 @@ def with_copies(run: Examination, others: Sequence[Examination]) -> Iterator[Fin
     """
     places = [path for other in others for path in other.paths]
     is_asked = places and any(one.code == _LOST for one in run.findings)
-    known = absent_copies.missing(run.paths, places) if is_asked else {}
+    absent = absent_copies.missing(run.paths, places) if is_asked else ()
+    known = {(one.topic, one.partition): one for one in absent}
     for one in run.findings:
         found = known.get((one.topic or "", one.partition or 0))
         is_copied = one.code == _LOST and found and not one.next

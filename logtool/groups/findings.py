@@ -162,6 +162,16 @@ def lost_end(topic: str, lost: range, left: str | None = None) -> Finding:
     )
 
 
+def lacking_start(group: str, name: str) -> Finding:
+    """Return a finding: a partition of a share group has no start offset any more."""
+    return Finding(
+        "group/missing-records",
+        f"share group {shell.quote(group)} has no start offset of {name} any more: after the start "
+        "share.auto.offset.reset decides where it goes on, and records are skipped or delivered "
+        "again",
+    )
+
+
 def _lost_there(topic: str, where: str) -> str:
     """Return the text on what the loss of records of a coordinator's topic leaves unknown."""
     if topic == SHARE_GROUP_STATE:

@@ -71,11 +71,13 @@ class Placing:
             self._elsewhere += [one for one in found if one is not best]
         yield from sorted(chosen, key=lambda one: (one.state.offsets_partition, one.state.name))
 
-    def not_found(self, group: str, doubtful: Collection[tuple[str, int]]) -> Iterator[str]:
+    def not_found(
+        self, group: str, doubtful: Collection[tuple[str, int]], until: str = ""
+    ) -> Iterator[str]:
         """Yield a text that says where a group would be that was not found.
 
         Nothing without the number of partitions, and for a glob. `doubtful` are partitions that
-        have lost records.
+        have lost records, and `until` limits the time of the records.
         """
         if self.count is None or any(char in group for char in "*?["):
             return
@@ -86,7 +88,7 @@ class Placing:
         elif (CONSUMER_OFFSETS, home) in doubtful:
             yield f"{text}, which has lost records: the group may have been there"
         else:
-            yield f"{text}, which has no record of it"
+            yield f"{text}, which has no record of it{until}"
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each group in a partition that is not its own."""

@@ -177,7 +177,8 @@ class Groups:
         is_hashed = not any(one.flavour.has_raft_offsets for ones in found.values() for one in ones)
         for name in wanted if self.history_of is None else [self.history_of]:
             if name not in self._found and is_hashed:
-                self.not_found += self._placing.not_found(name, self.doubtful)
+                until = "" if self.at_ms is None else f" up to {shown(self.at_ms)}"
+                self.not_found += self._placing.not_found(name, self.doubtful, until)
         if found and not self._found and (wanted or self.history_of is not None):
             words = " ".join(f"--group {glob}" for glob in wanted) or f"--history {self.history_of}"
             if self.at_ms is not None:
@@ -302,6 +303,8 @@ class Groups:
             for finding in one.findings():
                 where = one.extent.path if one.extent else found.path
                 yield finding.placed(where, topic=one.topic, partition=one.partition)
+        for name in state.lacking:
+            yield findings.lacking_start(state.name, name).placed(found.path)
         yield from _taken(ends.problems)
 
     def _doubted(self, state: GroupState) -> GroupState:

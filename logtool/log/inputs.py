@@ -413,23 +413,20 @@ def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
             continue
         if holds_partition_files([entry.name for entry in entries]):
             return []
-        partitions = (
-            entry
-            for entry in entries
-            if files.is_dir(entry)
-            and isinstance(names.parse_directory(entry.name), PartitionDirectory)
-        )
-        if any(is_root_file(entry.name) for entry in entries) or any(
-            _is_like_partition(folder / entry.name) for entry in partitions
-        ):
+        inner = (folder / entry.name for entry in entries if files.is_dir(entry))
+        is_root = any(is_root_file(entry.name) for entry in entries)
+        if is_root or any(map(_is_like_partition, inner)):
             log_dirs.append(folder)
     return sorted(log_dirs)
 
 
 def _is_in_log_dir(path: Path) -> bool:
     """Return whether a directory lies in a log dir: others have names of partitions (broker-1)."""
-    place = path.resolve().parent
-    return files.is_remote(path) or any(is_root_file(one.name) for one in files.list_dir(place))
+    try:
+        entries = [] if files.is_remote(path) else files.list_dir(path.resolve().parent)
+    except UnreadableError:  # it can be entered
+        return True
+    return not entries or any(is_root_file(one.name) for one in entries)
 
 
 def _is_like_partition(path: Path) -> bool:

@@ -39,17 +39,24 @@ def are_copies(one: LogDirIdentity, other: LogDirIdentity) -> bool:
 
 
 def apart(paths: Iterable[Path]) -> list[list[Path]]:
-    """Return log dirs of one node in groups, so that no group has two copies of one log dir."""
+    """Return log dirs of one node in groups, so that no group has two copies of one log dir.
+
+    Those in one directory belong together.
+    """
     groups: list[list[tuple[Path, LogDirIdentity | None]]] = []
     given = list(paths)
     for path in given:
         found = identity_of(path) if len(given) > 1 else None
-        for group in groups:
-            if not any(found and other and are_copies(found, other) for _, other in group):
-                group.append((path, found))
-                break
-        else:
+        free = [
+            group
+            for group in groups
+            if not any(found and other and are_copies(found, other) for _, other in group)
+        ]
+        if not free:
             groups.append([(path, found)])
+            continue
+        near = (one for one in free if any(it.parent == path.parent for it, _ in one))
+        next(near, free[0]).append((path, found))
     return [[path for path, _ in group] for group in groups]
 
 

@@ -44,8 +44,15 @@ class VoterLack:
 
 
 def lacking(begins: Iterable[tuple[MetadataCopy, int]], keep: MetadataCopy) -> Iterator[VoterLack]:
-    """Yield the voters with what they lack of the copy to keep; `begins` has its first offsets."""
+    """Yield the voters with what they lack of the copy to keep; `begins` has its first offsets.
+
+    Of several copies of a node it is the one that lacks least.
+    """
+    best: dict[int | None, tuple[MetadataCopy, int]] = {}
     for copy, begin in begins:
+        if copy.node not in best or begin > best[copy.node][1]:
+            best[copy.node] = copy, begin
+    for copy, begin in best.values():
         yield VoterLack(
             copy=copy,
             first_offset=begin,
@@ -64,7 +71,8 @@ def command(copy: MetadataCopy, keep: MetadataCopy) -> str:
     # The name of a partition would make the current directory look like a log dir.
     away = Path(f"node-{copy.node}.metadata-log")
     log = shell.path(copy.path)
-    parts = [f"mv {log} {shell.path(away)}", f"cp -a {shell.path(keep.path)} {log}"]
+    # A second run must not move it into the directory of the first one.
+    parts = [f"mv -T {log} {shell.path(away)}", f"cp -a {shell.path(keep.path)} {log}"]
     state = FileKind.QUORUM_STATE.value
     new = shell.path(copy.path / state)
     parts.append(f"cp -a {shell.path(away / state)} {new}" if copy.state else f"rm -f {new}")

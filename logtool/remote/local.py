@@ -113,7 +113,8 @@ def _holes(listed: Partition, start: int) -> Iterator[tuple[int, int]]:
         last, _ = tail(segment, index.path if index else None)
         first = max(start, segment.base_offset if last is None else last + 1)
         behind = segment.next_base_offset or first
-        if first < behind:
+        # Consumers stop at damage, and skip a hole.
+        if first < behind and not any(one.damage for one in segment.batches(payload=False)):
             yield first, behind - 1
 
 

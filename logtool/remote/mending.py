@@ -134,6 +134,8 @@ def _epochs(
     for table in tables:
         rows.add(table)
     rows.truncate_from_end(copy.log_end)
+    if not rows.rows:
+        raise UnreadableError(copy.path, "its batches have no leader epochs")
     starts = np.array([start for _, start in rows.rows])
     known = np.array([epoch for epoch, _ in rows.rows])
     for table in tables:

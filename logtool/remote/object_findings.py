@@ -58,20 +58,21 @@ def put_back(
 ) -> str | None:
     """Return the command that copies the files of a local segment to the names of objects.
 
-    None if no copy has the same segment, and at a URL. The objects are those of `Plugin.LOCAL`.
+    It checks the bytes of the log before. None if no copy has the same segment, and at a URL. The
+    objects are those of `Plugin.LOCAL`.
     """
     first, name, folder = segment.start_offset, group.name, group.path.parent
     if files.is_remote(folder):
         return None
     for one in copies:
         names = {kind: one.path / f"{first:020d}.{kind}" for kind in kinds if kind in _LOCAL_FILES}
-        if names and (first, segment.size) in one.segments and all(
-            path.exists() for path in names.values()
-        ):  # fmt: skip
+        is_same = (first, segment.size) in one.segments and one.has(first, segment.end_offset)
+        if names and is_same and all(path.exists() for path in names.values()):
+            checked = f"logtool verify {shell.path(one.path / f'{first:020d}.log')}"
             stem = f"{first:020d}-{name.segment_id}"
             commands = (f"cp -np {shell.path(path)} {shell.path(folder / f'{stem}.{kind}')}"
                         for kind, path in names.items())  # fmt: skip
-            return " && ".join(commands)
+            return " && ".join([checked, *commands])
     return None
 
 

@@ -125,7 +125,13 @@ class _OpenTransactions:
             return None
         with LogFile(self.images.get(part.path, part.path)) as log:
             place = range(part.position, part.position + part.length)
-            return lost_data(log, place, range(before.last.last_offset + 1, behind.first.start))
+            data = lost_data(log, place, range(before.last.last_offset + 1, behind.first.start))
+        if data is None or data.is_plain:
+            return data
+        # No CRC holds: the producer id counts only if its sequence goes on there.
+        known = self.state.producers.get(data.producer_id)
+        is_sure = known is not None and data.continues(known.epoch, known.last_sequence)
+        return data if is_sure else None
 
     def _open(self, data: LostData | None) -> Iterator[Torn]:
         assert self.lost_from is not None

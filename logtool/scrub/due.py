@@ -102,7 +102,7 @@ def choose(segments: Sequence[KnownSegment], pacing: Pacing) -> list[KnownSegmen
     chosen = [*sorted(bad, key=_age), *new, *overdue, *_until(oldest, left)]
     first_begun = min((one.begun_ms or 0 for one in begun), default=0)
     before = [one for one in chosen if (one.checked_ms or 0) <= first_begun or not begun]
-    after = [one for one in chosen if one not in before]
+    after = [one for one in chosen if begun and (one.checked_ms or 0) > first_begun]
     return [*before, *sorted(begun, key=lambda one: one.begun_ms or 0), *after]
 
 

@@ -30,7 +30,7 @@ def absent(
         return
     from logtool.copies import absent_copies
 
-    for one in absent_copies.missing(log_dirs, fill_from).values():
+    for one in absent_copies.missing(log_dirs, fill_from):
         path = one.log_dir / one.path.name
         directory = names.parse_directory(path.name)
         if isinstance(directory, PartitionDirectory) and selection.takes(directory):

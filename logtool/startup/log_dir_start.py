@@ -110,7 +110,8 @@ class LogDirStart(LogDirState):
             some = [one for one in found if (one.broker is not Broker.NEVER) is at_start]
             if not some:
                 continue
-            text = some[0].message
+            first = some[0].path or self.log_dir.path
+            text = f"{first.relative_to(self.log_dir.path)}: {some[0].message}"
             if more := len(some) - 1:
                 others = wording.count(more, "other directory", "other directories")
                 text += f"; {others} of this log dir have such files"

@@ -185,7 +185,7 @@ def is_committed(
     """
     first = one.first_offset
     has_lost_end = (audited.high_watermark or 0) > audited.end_offset
-    absent = [] if audited.absent_from is None else [audited.absent_from]
+    absent = [one.start for one in audited.absent]
     behind = decision.producer_epoch - (one.producer_epoch or 0)
     is_version_2 = decision.transaction_version >= _VERSION_2
     return (

@@ -243,11 +243,14 @@ class Joining:
         entry, listed = account.entry, account.relation is Relation.LISTED
         if listed and _refuses(audited.producers.get(one.producer_id), entry):
             account, listed = replace(account, refused=True), False
+        at_rest = True
         if account.relation is Relation.NOT_HERE:
             one = one.without_account
         if account.relation is Relation.NOT_LISTED and entry:
             account = replace(account, after_marker=marker_before(one, audited.markers, entry))
             log = next(log for log in self.logs if log.path == entry.path)
+            # A copy of a running broker is of several moments.
+            at_rest = log.is_clean or (log.high_watermark or 0) <= log.end_offset
             decision = log.decision_on(one.producer_id) if log.is_whole else None
             if decision and is_committed(one, audited, entry, decision):
                 account = replace(account, committed_at=decision.offset)
@@ -260,7 +263,7 @@ class Joining:
                 one = replace(one, state=TransactionState.HANGING)
         if listed:
             return replace(one, account=account, state=TransactionState.OPEN)
-        return replace(one.unless_listed, account=account)
+        return replace(one.unless_listed if at_rest else one, account=account)
 
     def _account_of(
         self, one: Transaction, place: TopicNumber, audited: PartitionTransactions

@@ -4,7 +4,7 @@ A damaged batch hides none if its header still names a batch of data that fills 
 the sound batches around it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from logtool.checks.report import SegmentReport
 from logtool.errors import UnreadableError
@@ -28,15 +28,29 @@ def lost_at(partition: Partition, reports: Sequence[SegmentReport]) -> tuple[int
     return tuple(lost)
 
 
-def absent_from(reports: Sequence[SegmentReport]) -> int | None:
-    """Return the first offset that no sound batch has, before the log end; None without one."""
+def absent(partition: Partition, reports: Sequence[SegmentReport]) -> tuple[range, ...]:
+    """Return the offsets before the log end that no sound batch has, range by range."""
+    segments = {one.base_offset: one for one in partition.segments}
+    found: list[range] = []
     for number, report in enumerate(reports):
-        if report.gaps.first is not None:
-            return report.gaps.first[0]
+        segment = segments.get(report.base_offset)
+        if report.gaps.first is not None and segment is not None:
+            found += _gaps_in(segment)
         later = reports[number + 1 : number + 2]
         if later and report.next_offset < later[0].base_offset:
-            return report.next_offset
-    return None
+            found.append(range(report.next_offset, later[0].base_offset))
+    return tuple(found)
+
+
+def _gaps_in(segment: Segment) -> Iterator[range]:
+    """Yield the offsets between the batches of a segment that none of them has."""
+    end = None
+    for chunk in segment.batches(payload=False):
+        bases, lasts = chunk.table.base_offset.tolist(), chunk.table.last_offset.tolist()
+        for base, last in zip(bases, lasts, strict=True):
+            if end is not None and base > end:
+                yield range(end, base)
+            end = last + 1
 
 
 def _lost_in(segment: Segment) -> list[int]:

@@ -120,8 +120,8 @@ class PartitionTransactions:
     findings: list[Finding]
     lost_at: tuple[int, ...] = ()
     """Offsets at which a marker may be lost in damage, in their order."""
-    absent_from: int | None = None
-    """First offset that no sound batch has, before the log end."""
+    absent: tuple[range, ...] = ()
+    """Offsets before the log end that no sound batch has, in order."""
     has_markers: bool = True
     """False if `markers` is not filled: the log was not replayed from its batches."""
     unread: bool = False
@@ -266,7 +266,7 @@ def audit(
         ],
         findings=findings,
         lost_at=lost_markers.lost_at(partition, reports),
-        absent_from=lost_markers.absent_from(reports),
+        absent=lost_markers.absent(partition, reports),
         unread=not all(report.scanned for report in reports),
         leader_epoch=max((epoch for one in reports for epoch, _, _ in one.epochs), default=NONE),
         markers=last_markers(rows),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
+from logtool.txns.coordinator import Relation
 from logtool.txns.open_transactions import PartitionTransactions, Transaction, TransactionState
 from logtool.txns.run import TransactionsRun
 
@@ -40,6 +41,8 @@ class Outcomes:
 
     lost_at: list[int] = field(default_factory=list)
     """Offsets at which a marker may be lost, in their order."""
+    end_is_lost: bool = False
+    """True if the log has lost its end, or may have."""
     _by_producer: dict[int, list[Transaction]] = field(default_factory=dict)
     """The transactions of each producer, by their first offset."""
 
@@ -60,12 +63,19 @@ class Outcomes:
             return RecordOutcome.UNKNOWN
         one = found[at]
         if one.is_open:
-            return _OF_STATES.get(one.state, RecordOutcome.OPEN)
+            return _OF_STATES.get(one.state, self._of_open(one))
         if one.last_offset is None or offset > one.last_offset:
             return RecordOutcome.UNKNOWN
         lost = bisect_right(self.lost_at, offset)
         is_lost = lost < len(self.lost_at) and self.lost_at[lost] <= one.last_offset
         return RecordOutcome.UNKNOWN if is_lost else _OF_STATES[one.state]
+
+    def _of_open(self, one: Transaction) -> RecordOutcome:
+        """Return OPEN if a coordinator lists it, or if no marker of it can have been lost."""
+        is_listed = one.account is not None and one.account.relation is Relation.LISTED
+        may_be_lost = self.end_is_lost or any(at > one.first_offset for at in self.lost_at)
+        is_open = is_listed or not may_be_lost
+        return RecordOutcome.OPEN if is_open else RecordOutcome.UNKNOWN
 
 
 def of_saved(saved: Path, source: Path, now_ms: int) -> Outcomes:
@@ -86,8 +96,13 @@ def of_saved(saved: Path, source: Path, now_ms: int) -> Outcomes:
             for one in found.transactions
             if one.state is TransactionState.MARKER_LOST
         }
-        lost = found.lost_at if found.absent_from is None else (*found.lost_at, found.absent_from)
+        lost = (*found.lost_at, *(one.start for one in found.absent))
+        outcomes.end_is_lost = (found.high_watermark or 0) > found.end_offset or any(
+            at >= kept.end_offset for at in lost
+        )
         gaps = [one for one in gaps if any(one.start <= at < one.stop for at in lost)]
+    else:
+        outcomes.end_is_lost = True
     outcomes.lost_at = [one.start for one in gaps]
     for one in kept.transactions:
         is_committed = one.is_open and (one.producer_id, one.first_offset) in committed

@@ -234,7 +234,7 @@ def test_a_snapshot_that_no_controller_has_is_named_with_the_remedy(run, changed
     assert states(result)[2] == "ahead"
     assert {one["node"]: one["ahead_of"] for one in result.of_type("volume")}[2] == [1]
     commands = [one["command"] for one in result.of_type("step") if one["command"]]
-    (moving,) = (one for one in commands if one.startswith(f"mv {log} "))
+    (moving,) = (one for one in commands if one.startswith(f"mv -T {log} "))
     # An undo directory may still lie next to the volumes.
     home = log.parents[1]
     subprocess.run(moving, shell=True, check=True, cwd=home)

@@ -1,7 +1,9 @@
 """Local logs of tiered partitions that lack leader epochs or segments which remote storage has."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import aiven_objects
@@ -236,7 +238,9 @@ def test_objects_that_a_local_segment_has_can_be_put_back(run, tiers):
     (finding,) = run("remote", "verify", "-f", "ndjson", *given).of_type("finding")
     assert (finding["topic"], finding["partition"]) == ("kept", 0)
     assert (finding["first_offset"], finding["last_offset"]) == (3, 3)
-    subprocess.run(["sh", "-c", finding["next"]], check=True)
+    # It begins with the command that checks the bytes of the local segment.
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", finding["next"]], check=True, env={**os.environ, "PATH": path})
     assert {path: path.read_bytes() for path in contents} == contents
 
 
