@@ -2,7 +2,7 @@
 
 import time
 
-SLACK = 5
+SLACK = 4
 """Times by which a loaded machine may be slower than an idle one."""
 
 
