@@ -1,4 +1,4 @@
-"""The last line of a forecast: the actions that people should know of, counted."""
+"""The last line of a forecast, which counts its most important actions."""
 
 from collections.abc import Iterator, Mapping
 

@@ -232,7 +232,7 @@ def _finding(
         f"it belongs to {owner}, with mode {stat.S_IMODE(status.st_mode):04o}"
     )
     if len(some) > 1:
-        text += f"; so it is with {wording.count(len(some) - 1, 'other file')} here"
+        text += f"; the same holds for {wording.count(len(some) - 1, 'other file')} here"
     place = path if name == "." else path / name
     topic = directory.topic if directory else None
     number = directory.partition if directory else None

@@ -1,11 +1,11 @@
 """The order of the start: the nodes that start first, the elections, and the new disks.
 
 A leader is chosen by what runs: while the best replica of a partition is the only one that is up,
-no other can be elected. If it is not the one that the controllers kept in sync, a person requests
-an unclean election, which takes a replica that is up. The others then start and cut their ends.
-A node that is controller and broker in one process starts with the controllers. A node with a new
-disk makes empty logs, and may lead with them, so that the elections come before it starts. A voter
-without a metadata log starts last: as a new voter if the metadata log has the voters.
+no other can be elected. If it is not the one that the controllers kept in sync, an operator
+requests an unclean election, which takes a replica that is up. The others then start and cut their
+ends. A node that is controller and broker in one process starts with the controllers. A node with a
+new disk makes empty logs, and may lead with them, so that the elections come before it starts. A
+voter without a metadata log starts last: as a new voter if the metadata log has the voters.
 Source: ``kafka-leader-election.sh``, ``ReplicationControlManager.electLeader`` (Kafka 3.9, 4.3),
 ``kafka-storage.sh``, ``kafka-metadata-quorum.sh`` (Kafka 4.3).
 """
@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step for a person."""
+    """One step for an operator."""
 
     number: int
     text: str
@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A node that starts before other brokers, and the partitions that it shall lead."""
+    """A node that starts before other brokers, and the partitions that it should lead."""
 
     node: int | None
     leads: tuple[PartitionOutlook, ...]
@@ -50,7 +50,7 @@ class Wave:
 
 
 def waves(partitions: Iterable[PartitionOutlook]) -> list[Wave]:
-    """Return the nodes that start first, one after the other; empty if the order is no matter.
+    """Return the nodes that start first, one after the other; empty if any order will do.
 
     A partition of which an absent volume may hold a longer copy waits for that volume.
     """
@@ -213,48 +213,56 @@ def _starts(
             "with the controllers, and without these volumes may lead with empty logs"
         )
         return
-    if controllers and controllers.may_win and not controllers.is_sure:
-        others = controllers.quorum.majority or 1
-        first, *longest = controllers.nodes
-        rest = [one for one in voters if one != first]
-        behind = [one for one in rest if one not in longest] + longest
-        named = ", ".join(str(one) for one in (first, *behind[: others - 1]))
-        yield draft(
-            f"start the controllers {named} alone first: then node {first} is elected, whose "
-            "metadata log is the longest; then start the other controllers"
-            f"{_if_not(volumes, first)}{_of_both(both)}",
-            starts=(one for one in (first, *behind) if one is not None),
-        )
+    is_open = controllers is not None and controllers.may_win and not controllers.is_sure
+    if controllers and is_open:
+        yield _longest_first(volumes, controllers, voters, both)
     elif controllers and controllers.may_win and order:
         yield draft(f"start {_those('controller', voters)}{_of_both(both)}", starts=voters)
     holding = [one for one in volumes if one.path and (one.partitions or one.status == "empty")]
     nodes = {one.node for one in holding if one.node is not None} - {*lost, *both}
-    apart = sorted(nodes - short)
     for number, wave in enumerate(order, 1):
         if wave.node in short:
             continue
         later = [one for one in sorted(nodes) if one not in [it.node for it in order[:number]]]
         yield from _wave(number, wave, later, both)
-    first_nodes = {it.node for it in order}
-    left = [one for one in apart if one not in first_nodes]
-    named = _those("broker", left)
+    left = sorted(nodes - short - {it.node for it in order})
     if left and order:
-        yield draft(f"start the others: {named}", starts=left)
-    elif left and controllers and controllers.may_win and not controllers.is_sure:
-        yield draft(f"start {named}, in any order", starts=left)
+        yield draft(f"start the others: {_those('broker', left)}", starts=left)
+    elif left and is_open:
+        yield draft(f"start {_any_order('broker', left)}", starts=left)
     elif left:
         first_ones = _those("controller", voters) if voters else "a controller"
         yield draft(
-            f"start {first_ones}{_of_both(both)}; then {named}, in any order",
+            f"start {first_ones}{_of_both(both)}; then {_any_order('broker', left)}",
             starts=(*voters, *left),
         )
     elif both and not order and controllers and controllers.is_sure:
-        yield draft(f"start {_those('node', voters)}, in any order", starts=voters)
+        yield draft(f"start {_any_order('node', voters)}", starts=voters)
     if stopped := sorted(nodes & short):
         yield draft(
             f"keep {_those('broker', stopped)} stopped until the volumes above are there"
             ": without them they make empty logs, and may lead with them"
         )
+
+
+def _longest_first(
+    volumes: Sequence[Volume],
+    controllers: Controllers,
+    voters: Sequence[int],
+    both: Sequence[int],
+) -> Step:
+    """Return the step that gets the controller with the longest metadata log elected."""
+    first, *longest = controllers.nodes
+    rest = [one for one in voters if one != first]
+    behind = [one for one in rest if one not in longest] + longest
+    others = (controllers.quorum.majority or 1) - 1
+    named = ", ".join(str(one) for one in (first, *behind[:others]))
+    return draft(
+        f"start the controllers {named} alone first: then node {first} is elected, whose "
+        "metadata log is the longest; then start the other controllers"
+        f"{_if_not(volumes, first)}{_of_both(both)}",
+        starts=(one for one in (first, *behind) if one is not None),
+    )
 
 
 def _of_both(both: Sequence[int]) -> str:
@@ -266,6 +274,11 @@ def _those(word: str, nodes: Iterable[object]) -> str:
     """Return the word for nodes with their ids: ``broker 1``, or ``brokers 1, 2``."""
     named = [str(one) for one in nodes]
     return f"{word if len(named) == 1 else f'{word}s'} {', '.join(named)}"
+
+
+def _any_order(word: str, nodes: Sequence[object]) -> str:
+    """Return the word for nodes with their ids; several may start in any order."""
+    return _those(word, nodes) + (", in any order" if len(nodes) > 1 else "")
 
 
 def _wave(number: int, wave: Wave, later: Sequence[int], both: Sequence[int]) -> Iterator[Step]:
@@ -297,7 +310,7 @@ def _wave(number: int, wave: Wave, later: Sequence[int], both: Sequence[int]) ->
             )
     parts.append(
         "Wait until the sessions of the other brokers have ended (broker.session.timeout.ms), and "
-        "look which partitions have no leader"
+        "check which partitions have no leader"
     )
     yield draft(
         ". ".join(parts),
